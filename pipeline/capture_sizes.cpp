@@ -19,8 +19,8 @@ Status check_dynamic(const Graph& graph) {
   const std::vector<std::int64_t> rows = static_rows(graph);
   return fail(error_at({}, "PW1432",
                        rows.empty()
-                           ? std::string("the graph is static: it has one size")
-                           : fmt::format("the graph is static: it has one size, of {} rows",
+                           ? std::string("the graph is static: it has only one size")
+                           : fmt::format("the graph is static: it has only one size, {} rows",
                                          fmt::join(rows, " or ")),
                        symbol_hint(graph, rows.empty() ? 1 : rows.front())));
 }
@@ -30,7 +30,7 @@ Result<Histogram> histogram_of(const std::string& traffic) {
   return read_histogram(PW_TRY(read_text_file(traffic, "a histogram: text, CSV or JSON")), traffic);
 }
 
-/// For people: every number of graphs up to 4, then steps that grow with it.
+/// Thins the printed rows: every number of graphs up to 4, then growing steps.
 bool shown_to_people(std::size_t graphs) {
   if (graphs <= 4) return true;
   std::size_t step = 1;
@@ -100,7 +100,7 @@ Result<SizedGraph> size_graph(const CutGraph& cut, const SizesRequest& request, 
   if (planned.mode.empty()) planned.mode = "piecewise";
   Plan plan = PW_TRY(plan_graph(cut.pieces, cut.graph, cut.rules, planned, log));
   if (plan.capture.sizes.empty())
-    return fail(error_at({}, "PW1433", "nothing of this graph is captured", plan.mode_reason));
+    return fail(error_at({}, "PW1433", "no part of this graph is captured", plan.mode_reason));
   std::vector<std::pair<std::int64_t, double>> times;
   if (!request.times.empty())
     times = PW_TRY(

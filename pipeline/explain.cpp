@@ -18,8 +18,8 @@
 namespace pw {
 namespace {
 
-/// The piece of each node, as the rules' `split` cuts the graph at hand. The first graph that
-/// cannot be cut is kept: matching goes on, and its answer is of no use then.
+/// Returns the piece of each node, as cut by the rules' `split`. Stores the error of the first
+/// graph that cannot be cut: matching continues, but its result is useless.
 class PieceOfNode {
  public:
   explicit PieceOfNode(const LoadedRules& rules) : rules_(rules) {}
@@ -57,13 +57,13 @@ void add_rules(const Strategy& strategy, std::set<RuleId>& out) {
   for (const Strategy& part : strategy.parts) add_rules(part, out);
 }
 
-/// Of all near misses, those that came nearest at some node.
+/// The near misses that came nearest at some node.
 class NearestMisses {
  public:
   explicit NearestMisses(const Graph& graph) : at_(graph.node_bound()) {}
 
   void add(NearMiss miss) {
-    if (miss.why.matched == 0) return;  // nothing of it is there
+    if (miss.why.matched == 0) return;  // no part of it is present
     const auto number = static_cast<std::uint32_t>(all_.size());
     for (const NodeId n : miss.nodes) at_[n.index].push_back(number);
     if (miss.at && !std::count(miss.nodes.begin(), miss.nodes.end(), miss.at->id))
@@ -94,7 +94,7 @@ class NearestMisses {
   }
 
  private:
-  /// Fewer nodes are missing, or more matched.
+  /// Returns true if fewer nodes are missing, or more matched.
   static bool nearer(const NearMiss& a, const NearMiss& b) {
     const auto missing = [](const NearMiss& miss) {
       return static_cast<int>(miss.rule_size) - miss.why.matched;
@@ -124,7 +124,7 @@ PatternMatch described_match(const Graph& graph, const Match& match, const Env& 
   PatternMatch out;
   for (NodeId n : all_nodes(match)) out.nodes.emplace_back(graph.node_name(n), graph.op_of(n).name);
   for (const auto& [name, binding] : match.env)
-    if (!params.contains(name) && name.find('#') == std::string::npos)  // those of its own text
+    if (!params.contains(name) && name.find('#') == std::string::npos)  // rules of its own text
       out.bindings.emplace_back(name, binding_text(graph, binding));
   return out;
 }
@@ -241,7 +241,7 @@ PageMisses near_misses_of(const Graph& graph, const LoadedRules& rules,
   PageMisses out;
   if (graph.node_count() > most_nodes) {
     out.why_none = fmt::format(
-        "Near misses are listed for graphs of up to {} nodes; `pwr explain RULE GRAPH` "
+        "Near misses are listed only for graphs of up to {} nodes; `pwr explain RULE GRAPH` "
         "finds those of one rule in any graph.",
         most_nodes);
     return out;

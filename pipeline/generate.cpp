@@ -37,7 +37,7 @@ std::string out_of_range(const ModelNumber& number, std::string_view given) {
                      number.most);
 }
 
-/// What keeps `word` from being one of them; empty: nothing.
+/// Returns why `word` is not one of them; empty if it is.
 std::string not_among(std::string_view option, const std::string& word,
                       const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), word) != known.end()) return "";
@@ -53,7 +53,7 @@ const std::vector<std::string>& family_names() {
   return kNames;
 }
 
-/// Reads the words of a command; the first mistake is kept.
+/// Reads the words of a command and stores the first mistake.
 class ModelWords {
  public:
   explicit ModelWords(const std::string& text) {
@@ -61,7 +61,7 @@ class ModelWords {
     for (std::string word; words >> word;) add(word);
   }
 
-  /// The first mistake, in the order in which the command line finds them; empty: none.
+  /// Returns the first mistake in the order of the command line; empty if there is none.
   std::string read(ModelRequest& request) {
     for (std::size_t i = 0; i < words_.size(); ++i)
       if (const std::string wrong = take(request, i); !wrong.empty()) return wrong;
@@ -154,7 +154,7 @@ std::string wrong_in(ModelRequest& request) {
 
 bool is_plain(std::string_view family) { return family == "llama" || family == "moe"; }
 
-/// The families llama and moe. What they do not have is refused.
+/// Returns options for the families llama and moe. Rejects parts that they lack.
 Result<LlamaOptions> plain_options(const ModelRequest& request) {
   const FamilyOptions& given = request.model;
   for (const auto& [name, is_given] : {std::pair{"head", given.head.has_value()},
@@ -167,8 +167,8 @@ Result<LlamaOptions> plain_options(const ModelRequest& request) {
                                        {"opaque", given.opaque}}) {
     if (is_given)
       return fail(error_at({}, "PW1430",
-                           fmt::format("--{}: {} has no such part", name, given.family),
-                           "leave it out, or name another family"));
+                           fmt::format("--{}: the family {} has no such part", name, given.family),
+                           "leave it out, or use another family"));
   }
   LlamaOptions out;
   for (auto [size, value] : {std::pair{&out.layers, given.layers},
@@ -193,8 +193,9 @@ Result<Graph> generate_any(const ContextPtr& context, const ModelRequest& reques
   if (request.separate)
     return fail(error_at(
         {}, "PW1430",
-        fmt::format("--separate: {} has its products as vLLM has them", request.model.family),
-        "leave it out, or take llama or moe"));
+        fmt::format("--separate: the family {} always uses the merged matmuls of vLLM",
+                    request.model.family),
+        "leave it out, or use llama or moe"));
   FamilyOptions options = request.model;
   options.max_tokens = request.max_tokens.value_or(options.max_tokens);
   options.tp = request.tp.value_or(options.tp);
@@ -231,7 +232,7 @@ const std::vector<FamilyName>& model_families() {
   static const std::vector<FamilyName> kFamilies = [] {
     std::vector<FamilyName> out{
         {"llama", "a Llama of plain ops, before any fusion"},
-        {"moe", "the same with experts, a branch for each"},
+        {"moe", "the same with experts, one branch for each"},
     };
     for (const ModelFamily& family : decoder_families())
       out.push_back({std::string(family.name), std::string(family.what)});
@@ -260,7 +261,8 @@ Result<Graph> generate_model(const ContextPtr& context, const ModelRequest& requ
 Result<ModelRequest> parse_model(const std::string& options) {
   ModelRequest request;
   if (const std::string wrong = ModelWords(options).read(request); !wrong.empty())
-    return fail(error_at({}, "PW1430", "`pwr generate " + options + "` is no command: " + wrong,
+    return fail(error_at({}, "PW1430",
+                         "`pwr generate " + options + "` is not a valid command: " + wrong,
                          "`pwr generate --help` lists the options"));
   return request;
 }

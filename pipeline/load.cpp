@@ -37,7 +37,7 @@ std::vector<std::string> dropped_lines(const FxReport& report, bool all) {
   return {fmt::format("left out: {} calls that compute nothing; `pwr import` lists them", dropped)};
 }
 
-/// What the import of a dump did. `all`: each symbol, guess and call that was left out, too.
+/// Describes the import of a dump. `all`: also each symbol, guess, and omitted call.
 std::vector<std::string> import_lines(const FxReport& report, bool all) {
   std::vector<std::string> out{"this is " + report.form};
   const auto add = [&](const std::vector<std::string>& lines) {
@@ -45,8 +45,8 @@ std::vector<std::string> import_lines(const FxReport& report, bool all) {
   };
   for (const std::string& line : report.notes) out.push_back("note: " + line);
   for (const auto& [target, count] : report.opaque)
-    out.push_back(fmt::format("opaque: {} × {}: kept as it is, with the types the dump states",
-                              target, count));
+    out.push_back(fmt::format(
+        "opaque: {} × {}: kept unchanged, with the types that the dump states", target, count));
   for (const auto& [reason, count] : report.reasons)
     out.push_back(fmt::format("no row: {} × {}", reason, count));
   add(dropped_lines(report, all));
@@ -74,7 +74,7 @@ Result<FxOptions> fx_options(const GraphSource& source) {
   return fx;
 }
 
-/// The groups that collectives of the graph name.
+/// Returns the groups that collectives of the graph name.
 std::set<std::string> groups_of(const Graph& graph) {
   std::set<std::string> out;
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
@@ -98,7 +98,7 @@ Status declare_replicated(Graph& graph, const std::vector<std::string>& names) {
   if (missing.empty()) return {};
   return fail(error_in("replicated", "PW1409",
                        fmt::format("the graph has no input `{}`", *missing.begin()),
-                       "--replicated takes input names, or all"));
+                       "--replicated requires input names, or `all`"));
 }
 
 }  // namespace
@@ -161,7 +161,7 @@ Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_s
   auto bad = [&](const std::string& why) {
     return fail(error_in("--symbol " + text, "PW1401", why,
                          "write it like n=arg0_1.0,arg6_1.0: the symbol, then input.axis for each "
-                         "dim that becomes it"));
+                         "of its dims"));
   };
   std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) return bad("there is no `=` after a name");
@@ -198,7 +198,8 @@ Result<std::pair<std::string, std::string>> parse_stated_type(const std::string&
 Result<std::pair<std::string, std::string>> parse_definition(const std::string& text) {
   std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
-    return fail(error_in("-D " + text, "PW1403", "expected name=value", "for example -D tp=2"));
+    return fail(
+        error_in("-D " + text, "PW1403", "this is not NAME=VALUE", "write it like -D tp=2"));
   return std::pair{text.substr(0, equals), text.substr(equals + 1)};
 }
 
@@ -232,8 +233,8 @@ Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::in
     if (!digits || value < least || value > most)
       return fail(
           error_in("`" + text + "`", "PW1402",
-                   fmt::format("`{}` is not a whole number from {} to {}", item, least, most),
-                   "write numbers with commas between them: 1,7,16,300"));
+                   fmt::format("`{}` is not an integer from {} to {}", item, least, most),
+                   "separate numbers with commas: 1,7,16,300"));
     out.push_back(value);
     at = comma + 1;
   }

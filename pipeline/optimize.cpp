@@ -14,8 +14,8 @@
 namespace pw {
 namespace {
 
-/// The graphs of each variant go to a folder of its own. The first mistake is kept, and nothing is
-/// written after it.
+/// Writes the graphs of each variant into a separate folder. Stores the first error, and writes
+/// nothing after it.
 class Tracing {
  public:
   Tracing(const OptimizeRequest& request, const Log& log) : request_(request), log_(log) {}
@@ -28,7 +28,7 @@ class Tracing {
     if (!request_.trace.empty() && state_) trace_into(rewrite, folder_of(variant));
     return rewrite;
   }
-  /// Writes the journals; `variants` are in the order in which they were asked for.
+  /// Writes the journals; `variants` are in the requested order.
   Status finish(const std::vector<GraphVariant>& variants, const RuleSet& rules, const Log& log) {
     auto next = traces_.begin();
     for (const GraphVariant& variant : variants) {
@@ -60,7 +60,7 @@ class Tracing {
 
   const OptimizeRequest& request_;
   const Log& log_;
-  std::deque<std::pair<std::string, Trace>> traces_;  // one a range; they stay where they are
+  std::deque<std::pair<std::string, Trace>> traces_;  // one for each range; never moved
   Status state_;
 };
 

@@ -16,7 +16,7 @@
 namespace pw {
 namespace {
 
-/// Of one of several graphs: its range, and what the graph it was made of says of its tokens.
+/// For one of several graphs: its range, and the token facts of the original graph.
 struct VariantPlace {
   std::optional<TokenRange> range;
   const SymbolFact* declared = nullptr;
@@ -26,8 +26,8 @@ bool outside(const std::optional<TokenRange>& range, std::int64_t size) {
   return range && (size < range->min || size > range->max);
 }
 
-/// Capture sizes of the rules that are fewer or more tokens than the model runs are left out, and
-/// it is said.
+/// Omits capture sizes of the rules that have fewer or more tokens than the model runs, and reports
+/// them.
 void keep_runnable(PlanOptions& options, std::int64_t least, const Log& log) {
   std::vector<std::int64_t>& sizes = options.capture_sizes;
   const auto cannot = std::stable_partition(sizes.begin(), sizes.end(), [&](std::int64_t size) {
@@ -35,15 +35,15 @@ void keep_runnable(PlanOptions& options, std::int64_t least, const Log& log) {
   });
   if (cannot == sizes.end()) return;
   const std::string instead =
-      cannot == sizes.begin() ? "; none is left, and the default ones are planned" : "";
+      cannot == sizes.begin() ? "; none remain, so the default sizes are planned" : "";
   const std::string bounds = least > 1 ? fmt::format("{} to {}", least, options.max_tokens)
                                        : fmt::format("at most {}", options.max_tokens);
-  log.say(fmt::format("note: capture sizes {} of the rules are left out: a step has {} tokens{}",
+  log.say(fmt::format("note: capture sizes {} of the rules are omitted: a step has {} tokens{}",
                       fmt::join(cannot, sizes.end(), ", "), bounds, instead));
   sizes.erase(cannot, sizes.end());
 }
 
-/// Drops the sizes and ends that are other graphs'.
+/// Drops the sizes and range ends of other graphs.
 void keep_own(PlanOptions& options, const TokenRange& range, const Log& log) {
   const bool some = !options.capture_sizes.empty();
   const auto foreign = [&](std::int64_t size) { return outside(range, size); };
@@ -51,7 +51,7 @@ void keep_own(PlanOptions& options, const TokenRange& range, const Log& log) {
     std::erase_if(*list, foreign);
   if (some && options.capture_sizes.empty())
     log.say(fmt::format(
-        "note: no capture size lies in tokens {}..{}; the default ones are planned there",
+        "note: no capture size is in tokens {}..{}, so the default sizes are planned there",
         range.min, range.max));
   options.min_tokens = range.min;
 }
@@ -73,8 +73,8 @@ PlanOptions stated_options(const LoadedRules& rules, const PlanRequest& request)
   return options;
 }
 
-/// The graph as it was before its range and conditions: which graph runs a step is chosen by what
-/// its plan pads it to.
+/// Returns the graph before its range and conditions, because the padded size selects the graph of
+/// a step.
 Graph widened(const Graph& graph, const SymbolFact* declared) {
   Graph wide = graph;
   const auto fact = wide.facts.symbols.find(graph.facts.tokens());
@@ -96,8 +96,8 @@ Result<Plan> plan_at(const StitchedGraph& pieces, const Graph& graph, const Load
   if (request.capture_sizes.empty()) keep_runnable(options, least, log);
   if (request.size_cap && !options.capture_sizes.empty())
     log.say(
-        "note: --size-cap changes nothing: it is for the default sizes, and the rules state "
-        "theirs");
+        "note: --size-cap has no effect: it limits the default sizes, but the rules declare "
+        "sizes");
   if (place.range) keep_own(options, *place.range, log);
   Plan plan = PW_TRY(make_plan(pieces, widened(graph, place.declared), options));
   if ((!request.mode.empty() || plan.mode == "none") && !plan.mode_reason.empty())

@@ -26,7 +26,7 @@ bool is_dynamic(const Graph& graph, ValueId value) {
                      [&](DimId dim) { return !context.dims.value(dim); });
 }
 
-/// Those in dims of the inputs, in their order, then the others that are declared.
+/// Returns the symbols in dims of the inputs, in order, then the other declared ones.
 std::vector<std::string> ordered_symbols(const Graph& graph) {
   std::vector<std::string> out;
   const auto add = [&](const std::string& symbol) {
@@ -42,7 +42,7 @@ std::vector<std::string> ordered_symbols(const Graph& graph) {
   return out;
 }
 
-/// `option` of a command line: --set or --tokens-symbol.
+/// `option` is that of the command line: --set or --tokens-symbol.
 Result<SymbolFact*> fact_of(Graph& graph, const std::string& symbol, const std::string& option) {
   const auto found = graph.facts.symbols.find(symbol);
   if (found != graph.facts.symbols.end()) return &found->second;
@@ -60,14 +60,14 @@ Status narrow(SymbolFact& fact, const std::string& symbol, std::int64_t value,
                     value % std::max<std::int64_t>(fact.multiple, 1) == 0;
   if (!fits)
     return fail(error_in(by, "PW1470",
-                         fmt::format("{} is {} by this, and the graph declares it in {}", symbol,
+                         fmt::format("{} would be {}, but the graph declares it in {}", symbol,
                                      value, print_range(fact)),
-                         "give it such a number, or declare another range"));
+                         "use a number in this range, or declare another range"));
   fact.min = fact.max = value;
   return {};
 }
 
-/// The tensors that the request gives inputs with dynamic dims. Only their extents are read.
+/// Returns the request's tensors for inputs with dynamic dims. Reads only their extents.
 Result<GivenInputs> given_tensors(const ExecutionRequest& request, const Graph& graph) {
   GivenInputs out = contents_of_inputs(graph);
   for (const auto& [name, tensor] : request.given) out.insert_or_assign(name, tensor);
@@ -76,7 +76,7 @@ Result<GivenInputs> given_tensors(const ExecutionRequest& request, const Graph& 
       return graph.value_name(input) == entry.first && is_dynamic(graph, input);
     });
   });
-  // An archive's own tensors are weights, which no symbol sizes.
+  // An archive's own tensors are weights, whose sizes contain no symbols.
   if (request.weights.empty() || request.weights == request.graph.path) return out;
   const Safetensors file = PW_TRY(Safetensors::open(of_rank(request.weights, 0)));
   TensorMap map;
@@ -92,16 +92,16 @@ Result<GivenInputs> given_tensors(const ExecutionRequest& request, const Graph& 
   return out;
 }
 
-/// A step needs a number for each symbol; a plan's largest would be far from what is meant.
+/// A step needs a number for each symbol; the largest of the plan would be far too large.
 Status check_settled(const ExecutionRequest& request, const Graph& graph) {
   const std::string tokens = graph.facts.tokens();
   for (const auto& [symbol, fact] : graph.facts.symbols) {
     if (symbol == tokens || greatest_value(fact) <= request.plan.max_tokens) continue;
     return fail(error_in("graph " + graph.name, "PW1470",
-                         fmt::format("no number is given for the symbol {}, which is in {}", symbol,
+                         fmt::format("the symbol {}, which is in {}, has no number", symbol,
                                      print_range(fact)),
-                         fmt::format("--set {}=NUMBER, or tensors of such a size by --weights; "
-                                     "--tokens gives {} its numbers",
+                         fmt::format("use --set {}=NUMBER, or --weights with tensors of that size; "
+                                     "--tokens sets {}",
                                      symbol, tokens)));
   }
   return {};
@@ -123,7 +123,8 @@ Result<std::pair<std::string, std::int64_t>> parse_symbol_value(const std::strin
   const auto [last, error] = std::from_chars(digits, end, value);
   if (equals == std::string::npos || equals == 0 || error != std::errc() || last != end ||
       value < 0)
-    return fail(error_in("--set " + text, "PW1470", "there is no whole number after a name and `=`",
+    return fail(error_in("--set " + text, "PW1470",
+                         "this is not a name, `=` and a non-negative integer",
                          "write it like --set s0=4"));
   return std::pair{text.substr(0, equals), value};
 }
@@ -139,7 +140,7 @@ Status set_symbols(Graph& graph, const std::vector<std::string>& values,
   SymbolFact* const chosen = PW_TRY(fact_of(graph, tokens, "--tokens-symbol " + tokens));
   if (greatest_value(*chosen) < 1)
     return fail(error_in("--tokens-symbol " + tokens, "PW1470",
-                         "no step has tokens: its greatest value is 0"));
+                         "no step would have tokens: its maximum is 0"));
   for (auto& [symbol, fact] : graph.facts.symbols) fact.role.clear();
   chosen->role = "tokens";
   return {};
@@ -162,8 +163,8 @@ void name_tokens(Graph& graph, const Log& log, const Symbols& given,
   graph.facts.symbols[chosen].role = "tokens";
   if (symbols.size() > 1)
     log.say(
-        fmt::format("note: {} counts the tokens of a step, of the symbols {}; --tokens-symbol "
-                    "names another",
+        fmt::format("note: {} is used as the token symbol, out of {}; --tokens-symbol selects "
+                    "another",
                     chosen, fmt::join(symbols, ", ")));
 }
 
@@ -173,7 +174,7 @@ Status take_extents(const ExecutionRequest& request, Graph& graph, const Log& lo
   const auto& symbols = graph.facts.symbols;
   const auto open = std::count_if(symbols.begin(), symbols.end(),
                                   [](const auto& entry) { return !has_one_value(entry.second); });
-  if (steps && open <= 1) {  // the steps say its numbers: no tensor is looked at
+  if (steps && open <= 1) {  // the steps determine it without tensors
     name_tokens(graph, log);
     return check_settled(request, graph);
   }
@@ -187,8 +188,8 @@ Status take_extents(const ExecutionRequest& request, Graph& graph, const Log& lo
     const auto fact = graph.facts.symbols.find(symbol);
     const bool sized = steps && symbol == graph.facts.tokens();
     if (sized || fact == graph.facts.symbols.end() || known.contains(symbol)) continue;
-    PW_TRY(narrow(fact->second, symbol, value, "the tensors that are given"));
-    log.say(fmt::format("{} is {}, as the tensors that are given have it", symbol, value));
+    PW_TRY(narrow(fact->second, symbol, value, "the given tensors"));
+    log.say(fmt::format("{} is {}, from the given tensors", symbol, value));
   }
   return check_settled(request, graph);
 }

@@ -26,10 +26,10 @@ constexpr std::size_t kMostList = std::size_t{1} << 24;
 
 tl::unexpected<Diagnostics> no_list(const std::string& path, const std::string& why) {
   return fail(error_in(path, "PW1505", "the list of trusted folders cannot be stored: " + why,
-                       "set XDG_STATE_HOME to an absolute path of a folder of your own"));
+                       "set XDG_STATE_HOME to the absolute path of a folder that you own"));
 }
 
-/// Empty without a home. A relative path would put the list into the folder that is judged by it.
+/// Empty without a home. A relative path could place the list in the folder to be trusted.
 std::string state_folder() {
   if (const std::string base = environment("XDG_STATE_HOME"); base.starts_with('/'))
     return base + "/piecewise";
@@ -63,7 +63,8 @@ std::vector<TrustedFolder> entries_of(const std::string& text) {
 
 Status make_state_folder() {
   const std::string folder = state_folder();
-  if (folder.empty()) return no_list("the state folder", "HOME and XDG_STATE_HOME name none");
+  if (folder.empty())
+    return no_list("the state folder", "HOME and XDG_STATE_HOME are not set to absolute paths");
   std::error_code ignored;
   fs::create_directories(fs::path(folder).parent_path(), ignored);
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
@@ -72,7 +73,7 @@ Status make_state_folder() {
   return {};
 }
 
-/// Replaces the list by what `change` makes of it, one process at a time.
+/// Replaces the list with the result of `change`, one process at a time.
 template <class Change>
 Status change_list(Change change) {
   PW_TRY(make_state_folder());
@@ -117,7 +118,7 @@ Trust trust_of(const std::string& folder, std::string_view text) {
 Result<TrustedFolder> add_trust(const std::string& folder, std::string_view text) {
   const TrustedFolder entry{canonical(folder), sha256(text)};
   if (entry.folder.find('\n') != std::string::npos)
-    return no_list(folder, "the folder's name has a line end");
+    return no_list(folder, "the folder's name contains a line break");
   PW_TRY(change_list([&](std::vector<TrustedFolder>& list) {
     std::erase_if(list, [&](const TrustedFolder& e) { return e.folder == entry.folder; });
     list.push_back(entry);

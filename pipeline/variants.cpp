@@ -28,7 +28,7 @@ std::string variant_name(const Strategy& strategy, TokenRange range, bool otherw
   return out + (ranged ? ".otherwise" : "otherwise");
 }
 
-/// With what a report of the run shows, and with `versions` the graph after each pass.
+/// Collects the data for a report of the run, and with `versions` the graph after each pass.
 RewriteOptions recorded(std::vector<Version>* versions, const Log& log) {
   RewriteOptions options;
   tell_progress(options, log);
@@ -100,7 +100,7 @@ Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const Loaded
     take_constants(one);
     return one;
   }
-  std::deque<std::vector<Version>> versions;  // one list a range; they stay where they are
+  std::deque<std::vector<Version>> versions;  // one list for each range; their addresses are stable
   std::vector<GraphVariant> out =
       PW_TRY(rewrite_ranges(graph, rules, pipeline, [&](const std::string&) {
         versions.emplace_back();
@@ -138,7 +138,7 @@ Result<std::size_t> variant_of(const std::vector<GraphVariant>& variants, std::i
   }
   return fail(error_in("pipeline", "PW1408",
                        fmt::format("no range contains a step of {} tokens", tokens),
-                       "the graph's token symbol says how many there may be"));
+                       "the range of the graph's token symbol limits the number of tokens"));
 }
 
 std::string variant_path(const std::string& path, const std::string& variant) {
@@ -151,7 +151,7 @@ std::string variant_path(const std::string& path, const std::string& variant) {
 std::string conditions_line(const RangedResult& variant, const std::string& otherwise) {
   std::vector<std::string> texts;
   for (const Condition& condition : variant.conditions) texts.push_back(condition.text);
-  return fmt::format("tokens {}..{}: right for steps where {}; {} is for the others",
+  return fmt::format("tokens {}..{}: valid for steps where {}; other steps use {}",
                      variant.range.min, variant.range.max, fmt::join(texts, ", "), otherwise);
 }
 

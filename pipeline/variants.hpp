@@ -1,5 +1,5 @@
-// The second stage: a graph rewritten by a pipeline, which makes one graph, or one for each range
-// of tokens and for the steps that do not meet its conditions.
+// The second stage: rewrites a graph with a pipeline, which makes one graph, or one for each token
+// range and for the steps that do not satisfy its conditions.
 #pragma once
 
 #include <functional>

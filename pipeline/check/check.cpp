@@ -125,7 +125,7 @@ std::vector<std::string> scope_lines(const AnalysisReport& report) {
 }
 
 std::string finding_tests(const AnalysisReport& report, const std::vector<std::string>& files) {
-  std::string text = "// Graphs that show what `pwr check` warned of.\n\n";
+  std::string text = "// Graphs that show the warnings of `pwr check`.\n\n";
   for (const std::string& file : files) text += use_line(file);
   for (const Finding& finding : report.findings)
     if (!finding.test.empty()) text += "\n" + finding.test;

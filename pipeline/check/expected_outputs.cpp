@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kNoTensorCode = "PW1272";  // see docs/codes.md
 
-/// What an output may be called in the file of another system.
+/// Returns the names that an output may have in the file of another system.
 std::vector<std::string> names_of(const Graph& graph, std::size_t output) {
   const ValueId value = graph.outputs()[output];
   std::vector<std::string> out{output_name(graph, output), std::string(graph.value_name(value))};
@@ -32,7 +32,7 @@ const StoredTensor* named(const Graph& graph, const Safetensors& file, std::size
   return nullptr;
 }
 
-/// The name without its step; nothing where it is of another one.
+/// Returns the name without its step; nothing if it belongs to another step.
 std::optional<std::string> of_step(const std::string& name, std::size_t step, std::size_t steps) {
   const std::string end = fmt::format("@{}", step);
   if (name.ends_with(end)) return name.substr(0, name.size() - end.size());
@@ -73,8 +73,9 @@ tl::unexpected<Diagnostics> missing(const Graph& graph, const Safetensors& file,
   for (const StoredTensor& tensor : file.tensors()) names.push_back(tensor.name);
   const std::string near = nearest(name, names);
   Diagnostic out = error_in(
-      "output " + name, kNoTensorCode, file.path() + " has no tensor of this name",
-      near.empty() ? "pwr run --save writes one that has" : "did you mean `" + near + "`?");
+      "output " + name, kNoTensorCode, file.path() + " has no tensor with this name",
+      near.empty() ? "`pwr run --save` writes a file with all outputs"
+                   : "did you mean `" + near + "`?");
   const std::size_t more = names.size() - std::min(names.size(), kListed);
   names.resize(names.size() - more);
   out.notes.push_back(names.empty()

@@ -12,7 +12,7 @@
 namespace pw {
 namespace {
 
-/// One with the nodes in another order can be written as a test; else the first.
+/// Prefers an order with the nodes in another order, which can be written as a test.
 const OrderRun& clearest(const FuzzReport& report) {
   for (std::size_t i : report.different)
     if (report.runs[i].kind == OrderRun::Kind::nodes) return report.runs[i];

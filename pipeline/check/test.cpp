@@ -32,7 +32,7 @@ Result<std::vector<std::string>> files_below(const std::string& folder) {
         error_at({}, "PW1431", "cannot read the folder `" + folder + "`: " + error.message()));
   if (out.empty())
     return fail(
-        error_at({}, "PW1421", "there is no .pwr or .counts.json file below `" + folder + "`"));
+        error_at({}, "PW1421", "there is no .pwr or .counts.json file in `" + folder + "`"));
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -69,7 +69,7 @@ class TestFiles {
   TestFiles(const TestRequest& request, TestOptions options, const Log& log)
       : request_(request), options_(std::move(options)), log_(log) {}
 
-  /// A file has a context of its own, so that two may use one name.
+  /// Each file has a separate context, so that two files may use one name.
   void run(const std::string& path, const UnloadedDone& unloaded) {
     const ContextPtr context = std::make_shared<Context>();
     const auto report =
@@ -84,7 +84,7 @@ class TestFiles {
     out_.report.tests.insert(out_.report.tests.end(), report->tests.begin(), report->tests.end());
   }
 
-  /// The param of a definition that none of the files has.
+  /// Returns the param of a definition that no file declares.
   [[nodiscard]] const std::string* unknown_param() const {
     for (const auto& [name, value] : options_.definitions)
       if (out_.unloaded.empty() && !params_.contains(name)) return &name;
@@ -130,7 +130,7 @@ class TestFiles {
     return {};
   }
 
-  /// Each pipeline of a file of counts is a test.
+  /// Runs each pipeline of a count file as a test.
   Result<TestReport> run_baseline(const ContextPtr& context, const std::string& path) {
     Baseline baseline =
         PW_TRY(baseline_from_json(PW_TRY(read_text_file(path, "a file of counts")), path));
@@ -149,8 +149,8 @@ class TestFiles {
       if (!request_.update) {
         result.failures.push_back(
             {{},
-             "the counts of `" + pipeline + "` are not those of the file",
-             difference + "  if this is meant: pwr test " + path + " --update\n",
+             "the counts of `" + pipeline + "` differ from the file",
+             difference + "  if this is intended: pwr test " + path + " --update\n",
              {}});
         continue;
       }
@@ -197,14 +197,15 @@ Result<TestOutcome> run_test_files(const TestRequest& request, const Log& log,
     files.run(paths[i], unloaded);
   }
   if (const std::string* name = files.unknown_param())
-    return fail(error_at({}, "PW1422", "no file has a param `" + *name + "`"));
+    return fail(error_at({}, "PW1422", "no file declares a param `" + *name + "`"));
   TestOutcome out = files.take();
   if (out.report.tests.empty() && out.unloaded.empty())
     return fail(error_at({}, "PW1441",
-                         request.only.empty() ? std::string("the named files have no tests")
-                                              : "no test's name holds `" + request.only + "`",
+                         request.only.empty()
+                             ? std::string("the named files have no tests")
+                             : "no test has a name that contains `" + request.only + "`",
                          request.only.empty() ? "tests begin with `test name {` in a .pwr file"
-                                              : "without --only all tests run"));
+                                              : "leave out --only to run all tests"));
   return out;
 }
 

@@ -19,7 +19,7 @@
 namespace pw {
 namespace {
 
-/// Returns the graph that a sample was seen on as a test, which fails while the rule is wrong.
+/// Returns the graph of a sample as a test that fails until the rule is fixed.
 std::string test_of(const std::string& rule, const std::string& reason) {
   constexpr std::string_view kHead = "graph instance {";
   const std::size_t at = reason.find(kHead);
@@ -39,9 +39,9 @@ bool within(const Specials& a, const Specials& b) {
   return (!a.nan || b.nan) && (!a.infinity || b.infinity) && (!a.zero_sign || b.zero_sign);
 }
 
-/// Returns true if a sample shows what the proof excludes. A proof of `rounds` leaves special
-/// values open: it is about finite ones; and where it grants that sums stay finite, one that does
-/// not stay so, too. One that takes either of two zeros leaves their signs open.
+/// Returns true if a sample contradicts the proof. A proof of `rounds` covers only finite values,
+/// and if it assumes finite sums, only samples with finite sums. A proof that treats both zeros as
+/// equal does not cover their signs.
 bool contradicts(const Judgement& seen, const proof::Proof& proof) {
   Specials excluded = seen.specials;
   if (proof.granted.contains(proof::kAnyZero)) excluded.zero_sign = false;
@@ -64,7 +64,7 @@ bool contradicts(const Judgement& seen, const proof::Proof& proof) {
   return seen.verdict == RuleVerdict::refuted;
 }
 
-/// Returns true for a rule that no sample was run for.
+/// Returns true for a rule without samples.
 bool without_samples(const RuleCheck& samples) {
   const RuleVerdict verdict = samples.judgement.verdict;
   return verdict == RuleVerdict::no_instance || verdict == RuleVerdict::cannot_run;
@@ -110,15 +110,15 @@ std::string limit_or_obligation(const proof::Proof& proof) {
   return proof.reason.rfind("limit", 0) == 0 ? proof.reason : "not proved: " + proof.reason;
 }
 
-/// States what samples showed of a rule without a proof.
+/// Describes the result of the samples of a rule without a proof.
 std::string open_reason(const RuleJudgement& judgement) {
   const RuleCheck& samples = judgement.samples;
   return fmt::format("{} in {}, {}", words(samples.judgement.verdict, samples.judgement.specials),
                      counted(samples.runs, "sample"), limit_or_obligation(judgement.proof));
 }
 
-/// Returns true if samples only look for a fault of the proof: it claims the same bits, or it is
-/// about so many ops that samples of the whole space would take minutes for a library.
+/// Returns true if samples only test the proof: it claims the same bits, or it has so many ops that
+/// samples of the whole space would take minutes for a library.
 bool is_settled(const proof::Proof& proof, const Rule& rule) {
   constexpr std::size_t kFewNodes = 4;
   return proof.proved() && proof.uncovered.empty() &&
@@ -157,7 +157,7 @@ std::string RuleJudgement::print() const {
   if (verdict > RuleVerdict::rounds && !reason.empty()) text += ": " + reason;
   if (!contradiction.empty())
     text += fmt::format(
-        "\na proof claims `{}`, which this sample contradicts: this is a bug of Piecewise, please "
+        "\na proof claims `{}`, but this sample contradicts it: this is a bug in Piecewise, please "
         "report it",
         contradiction);
   return text;
@@ -284,7 +284,7 @@ Diagnostics verdict_warnings(const RuleSet& rules, RuleId rule, const RuleJudgem
     out.push_back(warning_at(
         of.name_span, "PW1153",
         fmt::format("`{}` {}: {}", of.name,
-                    unfit ? "matches where it does not fit" : "changes the numbers", first),
+                    unfit ? "matches where it cannot be applied" : "changes the numbers", first),
         help));
   }
   if (judgement.verdict == RuleVerdict::may_overflow)
@@ -296,7 +296,7 @@ Diagnostics verdict_warnings(const RuleSet& rules, RuleId rule, const RuleJudgem
                    fmt::format("a proof and a sample of `{}` contradict each other; the "
                                "proof claims `{}`",
                                of.name, judgement.contradiction),
-                   "this is a bug of Piecewise: please report it with the output of " + help));
+                   "this is a bug in Piecewise: please report it with the output of " + help));
   return out;
 }
 

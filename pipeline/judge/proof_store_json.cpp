@@ -130,7 +130,7 @@ std::string written(const RuleJudgement& seen) {
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Returns nothing for a text that written() did not make.
+/// Returns nothing for a text that written() did not produce.
 std::optional<RuleJudgement> read(const std::string& text) {
   try {
     const Json in = Json::parse(text);
@@ -149,7 +149,7 @@ ProofStore::ProofStore(bool keep) {
 RuleJudgement ProofStore::get(const LoadedRules& rules, RuleId rule, const std::string& kind,
                               const std::function<RuleJudgement()>& judge) {
   if (!cache_ || cache_->folder().empty()) return judge();
-  // The text does not hold what the host runs for an opaque op.
+  // The text omits the host function of an opaque op.
   const auto read_of =
       rules.set.context->host_functions ? std::nullopt : rule_text(rules.set, rule, rules.params);
   if (!read_of) return judge();

@@ -32,7 +32,7 @@ std::map<RuleId, std::size_t> rewrites_by_rule(const Journal& journal) {
   return out;
 }
 
-/// With the variants behind them that the run opened recursive patterns to.
+/// Returns the rules, followed by the variants to which the run opened recursive patterns.
 LoadedRules with_opened(const LoadedRules& rules, const RunRules& run, const ContextPtr& context) {
   LoadedRules out{rules.set, rules.params};
   out.set.context = context;
@@ -48,7 +48,7 @@ int rank_of(RuleVerdict verdict) {
   return verdict == RuleVerdict::may_overflow ? 3 : 4;
 }
 
-/// Runs the pipeline once more, and proves each rewrite by these rules by itself.
+/// Reruns the pipeline, and proves each rewrite by these rules separately.
 class OnTheSpot {
  public:
   OnTheSpot(const RuleSet& rules, const Env& params, const std::string& pipeline,
@@ -76,8 +76,8 @@ class OnTheSpot {
       RunProof::OfRule& of_rule = out_.rules[row];
       if (seen[rule] < of_rule.rewrites)
         out_.left.push_back({of_rule.rule, "", "",
-                             fmt::format("{} of its rewrites are inside of a `saturate`, where "
-                                         "only rules are proved",
+                             fmt::format("{} of its rewrites are inside a `saturate`, where only "
+                                         "rules are proved, not rewrites",
                                          of_rule.rewrites - seen[rule])});
       if (of_rule.left() > 0) of_rule.verdict = RuleVerdict::unknown;
     }
@@ -94,9 +94,9 @@ class OnTheSpot {
       known = known_.emplace(window.key, prove_window(window, prover_.get())).first;
     const WindowVerdict& seen = known->second;
     if (seen.verdict == RuleVerdict::unknown) return leave(window, of_rule, seen.reason);
-    // Samples refute the rule although it may be right over the reals: so may this be.
+    // Samples refute the rule although it may hold over the reals; the same may apply here.
     if (seen.verdict == RuleVerdict::rounds && refuted_.contains(window.rule))
-      return leave(window, of_rule, "equal over the reals only, and its rule is " + of_rule.reason);
+      return leave(window, of_rule, "equal only over the reals, and its rule is " + of_rule.reason);
     if (of_rule.on_the_spot++ == 0 || rank_of(seen.verdict) > rank_of(of_rule.verdict))
       of_rule.verdict = seen.verdict;
   }
@@ -105,7 +105,7 @@ class OnTheSpot {
   const Env& params_;
   const std::string& pipeline_;
   const RewriteOptions& options_;
-  std::set<RuleId> refuted_;  ///< of the rules, by samples
+  std::set<RuleId> refuted_;  ///< rules that samples refute
   RunProof& out_;
   Graph graph_;
   std::unique_ptr<WindowProver> prover_ =
@@ -126,7 +126,7 @@ std::size_t RunProof::on_the_spot() const {
 }
 std::string RunProof::print() const {
   const std::size_t all = rewrites(), proved = by_rule(), spot = on_the_spot();
-  return fmt::format("{}: {} by proved rules, {} proved on the spot, {} not proved",
+  return fmt::format("{}: {} by proved rules, {} proved individually, {} not proved",
                      counted(all, "rewrite"), proved, spot, all - proved - spot);
 }
 
@@ -194,7 +194,7 @@ std::string proof_line(const RunProof& proof, const std::string& variant) {
 
 namespace {
 
-/// An obligation may be long: people see its beginning, programs all of it.
+/// Shortens a long obligation for display; JSON and CSV have all of it.
 Cell obligation_cell(const std::string& text) {
   constexpr std::size_t kShown = 100;
   if (text.size() <= kShown) return text;

@@ -14,7 +14,7 @@
 namespace pw {
 namespace {
 
-/// Copies nodes of a graph into another, over inputs for what they read besides.
+/// Copies nodes of a graph into another, with inputs for their other operands.
 class Copying {
  public:
   explicit Copying(const Graph& from) : from_(from), to_(from.context_ptr(), "window") {}
@@ -56,7 +56,7 @@ class Copying {
   }
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
-  /// The graph and what it is known by, with the facts of the symbols as they are now.
+  /// The graph and its key, with the current facts about symbols.
   void finish(RewriteWindow& out) {
     to_.facts = from_.facts;
     for (const auto& [symbol, fact] : to_.facts.symbols)
@@ -73,7 +73,7 @@ class Copying {
   std::string key_, problem_;
 };
 
-/// A value of the match, and where it is read: by the match itself too, of which parts may stay.
+/// A value of the match, and its readers, including nodes of the match, which may remain.
 struct Read {
   ValueId value;
   std::vector<std::pair<NodeId, std::size_t>> users;
@@ -141,7 +141,7 @@ class WindowWatch final : public RunWatch {
     }
   }
 
-  /// What others read there now; invalid where nothing that is left reads it.
+  /// Returns the value that its readers now read; invalid if no reader remains.
   static ValueId read_now(const Graph& graph, const Read& read) {
     if (!read.outputs.empty()) return graph.outputs()[read.outputs.front()];
     for (const auto& [user, operand] : read.users)

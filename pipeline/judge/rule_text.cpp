@@ -14,7 +14,7 @@
 namespace pw {
 namespace {
 
-/// What operators and numbers on a right side stand for.
+/// Returns the ops that operators and numbers on a right side denote.
 constexpr const char* kOpsWithoutNames[] = {"add",  "sub", "mul",      "div",    "neg",
                                             "cast", "one", "constant", "extent", "full"};
 
@@ -33,7 +33,7 @@ class RuleText {
   }
 
  private:
-  /// With its length: what is in it never looks like the next line.
+  /// Adds the length, so that no content looks like the next line.
   void line(std::string_view what, std::string_view text) {
     text_ += fmt::format("{} {} {}\n", what, text.size(), text);
   }

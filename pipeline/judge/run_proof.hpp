@@ -31,7 +31,7 @@ struct RunProof {
   [[nodiscard]] std::size_t rewrites() const;
   [[nodiscard]] std::size_t by_rule() const;
   [[nodiscard]] std::size_t on_the_spot() const;
-  /// Prints "44 rewrites: 40 by proved rules, 1 proved on the spot, 3 not proved".
+  /// Prints "44 rewrites: 40 by proved rules, 1 proved individually, 3 not proved".
   [[nodiscard]] std::string print() const;
 };
 

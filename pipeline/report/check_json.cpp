@@ -40,7 +40,7 @@ std::string printed_rows(const Json& rows) {
   return printable_json(out + (rows.empty() ? "]\n" : "\n]\n"));
 }
 
-/// The worst comes first.
+/// The worst verdict comes first.
 std::string_view verdict_of(Finding::Kind kind) {
   switch (kind) {
     case Finding::Kind::shadow: return "never_fires";
@@ -83,7 +83,7 @@ class CheckRows {
   /// Returns whether an empty result is conclusive; if not, the reason.
   [[nodiscard]] std::vector<std::string> reasons_against(const std::string& written) const {
     if (!checked_.analysed) return {"--no-analysis"};
-    if (!in_a_pass_.contains(written)) return {"no greedy, walk or once has it"};
+    if (!in_a_pass_.contains(written)) return {"no greedy, walk or once contains it"};
     const auto known = in_part_.find(written);
     return known == in_part_.end() ? std::vector<std::string>() : known->second;
   }
@@ -106,7 +106,7 @@ class CheckRows {
     rows_.push_back(std::move(row));
   }
 
-  /// The words of `pwr verify`.
+  /// Returns the verdict as `pwr verify` prints it.
   void add_proof(Json& row, RuleId id) const {
     const auto found = checked_.judgements.find(id);
     if (found == checked_.judgements.end()) return;
@@ -124,7 +124,7 @@ class CheckRows {
       row["findings"].push_back({{"verdict", verdict_of(finding->kind)},
                                  {"code", finding->diagnostic.code},
                                  {"rules", finding->rules}});
-      // What goes first fires: only the other one never does.
+      // The preferred rule fires; only the other one never does.
       const bool first = finding->kind == Finding::Kind::shadow && finding->rules.back() != written;
       verdicts.insert(verdict_of(first ? Finding::Kind::overlap : finding->kind));
     }

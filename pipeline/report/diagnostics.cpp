@@ -10,8 +10,8 @@
 namespace pw {
 namespace {
 
-/// The number of the character that begins at or holds a byte, both from 1. Bytes that begin no
-/// character are one each.
+/// Returns the number of the character that contains a byte, both from 1. Each byte outside a valid
+/// character counts as one.
 std::uint32_t character_at(std::string_view line, std::uint32_t column) {
   std::uint32_t number = 1;
   for (std::size_t at = 0; at + 1 < column && at < line.size(); ++number)
@@ -38,7 +38,7 @@ bool is_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-/// "model.json at /nodes/3/op", or a file alone; else what the diagnostic is about.
+/// Parses "model.json at /nodes/3/op", or a file alone; otherwise returns the subject.
 void place_outside(PlacedDiagnostic& out, const std::string& place) {
   const std::size_t at = place.rfind(" at /");
   if (at != std::string::npos && is_file(place.substr(0, at))) {

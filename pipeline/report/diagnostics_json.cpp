@@ -47,7 +47,7 @@ Json diagnostic_json(const PlacedDiagnostic& d) {
 
 // ---- SARIF
 
-/// A path as the URI reference that names it.
+/// Returns the URI reference of a path.
 std::string uri_of(const std::string& path) {
   constexpr std::string_view kPlain = "-._~/";
   std::string out = path.starts_with('/') ? "file://" : "";
@@ -85,7 +85,7 @@ std::string whole_message(const PlacedDiagnostic& d) {
   return out;
 }
 
-/// The rules of a run: the codes that it used, ascending.
+/// Returns the rules of a run: the codes that occur, in ascending order.
 class SarifRules {
  public:
   explicit SarifRules(const std::vector<PlacedDiagnostic>& diagnostics) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kMostSequences = 1 << 20;
 
-/// `64x1,5` → 64 sequences of one new token and one of five; empty where it is not that.
+/// Parses `64x1,5`: 64 sequences of one new token and one of five; empty for any other text.
 std::vector<std::int64_t> sequences(const std::string& text) {
   std::vector<std::int64_t> out;
   const auto number = [](std::string_view word) {

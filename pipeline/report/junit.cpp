@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-/// XML has no form for these, not even an escaped one.
+/// XML cannot represent these, not even escaped.
 bool carried(const Utf8Character& c) {
   return c.length > 0 && c.code != 0xFFFE && c.code != 0xFFFF;
 }

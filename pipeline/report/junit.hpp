@@ -1,4 +1,4 @@
-// Test results as JUnit XML, the form that build services read.
+// Test results as JUnit XML, which build services read.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace pw {
 struct UnloadedFile {
   std::string file;
   std::string message;  ///< one sentence
-  std::string report;   ///< all that was said of it
+  std::string report;   ///< all of its diagnostics
 };
 
 /// An unloaded file is a test with an error. Well-formed whatever the texts hold: bytes that XML

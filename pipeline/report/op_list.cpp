@@ -51,7 +51,7 @@ std::vector<OpLine> op_lines(const Context& context) {
   for (const std::string& name : context.ops.names()) {
     const OpId id = context.ops.find(name);
     const Op& op = context.ops[id];
-    // Of what only dumps bring, the library has those at which graphs are split.
+    // Of the ops that only occur in dumps, the library has those at which graphs are split.
     if (op.imported && !op.traits.splitting) continue;
     OpLine line;
     line.name = name;
@@ -81,7 +81,7 @@ std::string comma_list(const std::vector<std::string>& list) {
   return fmt::format("{}", fmt::join(list, ", "));
 }
 
-/// By its own name or a foreign one.
+/// Finds an op by its own name or a foreign one.
 bool is_called(const OpLine& line, const std::string& wanted) {
   return wanted == line.name || std::find(line.foreign.begin(), line.foreign.end(),
                                           foreign_target(wanted)) != line.foreign.end();
@@ -99,8 +99,8 @@ Status check_names(const Context& context, const std::vector<OpLine>& lines,
       continue;
     const std::string near = nearest(wanted, context.ops.names());
     return fail(
-        error_at({}, "PW1440", "no op is called `" + wanted + "`",
-                 near.empty() ? "`pwr ops` lists them all" : "did you mean `" + near + "`?"));
+        error_at({}, "PW1440", "there is no op `" + wanted + "`",
+                 near.empty() ? "`pwr ops` lists all ops" : "did you mean `" + near + "`?"));
   }
   return {};
 }

@@ -21,8 +21,8 @@ tl::unexpected<Diagnostics> no_graphs(const std::string& why, const std::string&
   return fail(error_at({}, "PW1431", why, help));
 }
 
-/// The graphs of a folder (or of the folder that a journal lies in) in the order of their names, or
-/// the file itself.
+/// Returns the graphs of a folder (or of the folder of a journal), ordered by name, or the file
+/// itself.
 Result<std::vector<std::string>> graph_files(const std::string& given) {
   const bool journal = std::filesystem::path(given).extension() == ".jsonl";
   std::string path = journal ? std::filesystem::path(given).parent_path().string() : given;
@@ -41,7 +41,7 @@ Result<std::vector<std::string>> graph_files(const std::string& given) {
   if (unreadable)
     return no_graphs("cannot read the folder `" + path + "`: " + unreadable.message());
   if (out.empty())
-    return no_graphs("the folder `" + path + "` holds no graph (.pwg, .json, .pwb)",
+    return no_graphs("the folder `" + path + "` contains no graph (.pwg, .json, .pwb)",
                      "`pwr opt --trace DIR` writes such a folder");
   return out;
 }
@@ -74,7 +74,7 @@ Result<std::optional<std::size_t>> version_after(const std::vector<Version>& ver
                        fmt::format("there are: {}", fmt::join(names, ", "))));
 }
 
-/// All that a picture shows; what it refers to lives here.
+/// The contents of a picture, with everything that they refer to.
 class Picture {
  public:
   Picture(const ContextPtr& context, const PictureRequest& request, const Log& log)
@@ -120,7 +120,8 @@ class Picture {
   Status rewrite_the_graph() {
     const std::size_t graphs = input_.versions.size();
     if (graphs != 1)
-      return fail(error_at({}, "PW1427", "-p rewrites one graph, not " + std::to_string(graphs)));
+      return fail(error_at({}, "PW1427",
+                           "-p rewrites one graph, but there are " + std::to_string(graphs)));
     Graph graph = std::move(input_.versions.front().graph);
     input_.versions.clear();
     RewriteOptions watched;
@@ -157,7 +158,7 @@ class Picture {
       overlay_ = PW_TRY(overlay_from_json(
           PW_TRY(read_text_file(request_.overlay, "a JSON object of numbers")), request_.overlay));
       overlay_.title = std::filesystem::path(request_.overlay).stem().string();
-      if (is_text()) log_.say("the overlay is left out: " + type() + " has no colors");
+      if (is_text()) log_.say("the overlay is omitted: " + type() + " has no colors");
       viz.overlay = &overlay_;
     }
     viz.version = PW_TRY(version_after(input_.versions, request_.pass));

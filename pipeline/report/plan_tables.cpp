@@ -34,7 +34,7 @@ Table memory_table(const Plan& plan) {
 
 namespace {
 
-/// What vLLM's `compilation_counter` calls it (vllm/compilation/counter.py, 0.33).
+/// Returns its name in vLLM's `compilation_counter` (vllm/compilation/counter.py, 0.33).
 std::string name_in_vllm(const std::string& counter) {
   static const std::map<std::string, std::string> kNames{
       {"graphs_seen", "num_graphs_seen"},

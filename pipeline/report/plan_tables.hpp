@@ -1,4 +1,4 @@
-// What is shown of plans beside their text.
+// Tables about plans.
 #pragma once
 
 #include "pipeline/report/table.hpp"

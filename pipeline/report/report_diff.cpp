@@ -37,7 +37,7 @@ std::string shown(const Cells& cells) {
   return out;
 }
 
-/// The rows by what names them, each name with a number of its own.
+/// Returns the rows by key; equal keys are numbered.
 std::map<std::pair<Cells, std::size_t>, const Cells*> named_rows(const ReportTable& table,
                                                                  std::size_t naming) {
   std::map<std::pair<Cells, std::size_t>, const Cells*> out;

@@ -68,7 +68,7 @@ Result<Report> report_from_json(const std::string& text, const std::string& file
   try {
     return report_of(json);
   } catch (const Json::exception&) {
-    return wrong("a member of the report is missing, or has the wrong kind");
+    return wrong("a member of the report is missing, or has the wrong type");
   }
 }
 

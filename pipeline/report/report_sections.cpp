@@ -33,15 +33,16 @@ ReportTable as_report(const Table& table, std::string caption = {}) {
 }
 ReportText prose(std::string line) { return {{std::move(line)}}; }
 
-// ---- what happened
+// ---- overview
 std::string ranks_sentence(const RunRecord& record) {
   if (record.ranks > 1)
-    return fmt::format("{} ranks in one process, in step, with their collectives.", record.ranks);
-  return record.collectives ? "One rank: collectives ran as the identity, up to their shape."
+    return fmt::format("{} ranks in one process, in lockstep, with their collectives.",
+                       record.ranks);
+  return record.collectives ? "One rank: collectives ran as the identity, except for their shapes."
                             : "One rank.";
 }
 
-/// What no step computes again, with the op that gives it.
+/// Lists values computed once for all steps, with their ops.
 ReportTable at_load_table(const Graph& at_load) {
   ReportTable out{{"weight", "type", "by", "of"}, {}, "computed once, at load, of weights alone"};
   for (const ValueId v : at_load.outputs()) {
@@ -57,7 +58,7 @@ ReportTable at_load_table(const Graph& at_load) {
   return out;
 }
 
-/// Warnings of rules and passes, and what the plan could not keep.
+/// Lists warnings of rules and passes, and requests that the plan could not satisfy.
 ReportTable warnings(const RunRecord& record, const RuleSet& rules) {
   ReportTable out{{"where", "code", "what"}, {}, "warnings"};
   for (const Diagnostics* list : {&rules.warnings, &record.rewrite.warnings}) {
@@ -79,7 +80,7 @@ std::size_t matches(const PassStats& pass) {
   return count;
 }
 
-/// What passes do without rules: nodes that dce and cse took away.
+/// Counts the nodes that dce and cse removed.
 std::size_t built_in_steps(const PassStats& pass) {
   return pass.rewrites - std::min(pass.rewrites, matches(pass));
 }
@@ -100,19 +101,19 @@ ReportSection overview(const RunRecord& record, const RuleSet& rules) {
   if (record.executed) section.items.push_back(prose(ranks_sentence(record)));
   if (record.at_load) section.items.push_back(at_load_table(*record.at_load));
   for (const Condition& condition : record.rewrite.conditions)
-    section.items.push_back(prose("Right for steps where " + condition.text + "."));
+    section.items.push_back(prose("Valid only for steps where " + condition.text + "."));
   ReportTable warned = warnings(record, rules);
   if (warned.rows.empty())
     section.items.push_back(prose("No warnings."));
   else
     section.items.push_back(std::move(warned));
-  section.items.push_back(prose("How to reproduce, with the files below in their places:"));
+  section.items.push_back(prose("How to reproduce, with the files below in place:"));
   section.items.push_back(ReportText{{record.command}, true});
-  ReportTable files{{"file", "what", "SHA-256"}, {}, "what was read"};
+  ReportTable files{{"file", "what", "SHA-256"}, {}, "files that were read"};
   for (const RunRecord::File& file : record.files)
     files.rows.push_back({shown_path(file.name), file.what, file.sha256});
   section.items.push_back(std::move(files));
-  ReportTable environment{{"what", "version"}, {}, "what did it"};
+  ReportTable environment{{"what", "version"}, {}, "environment"};
   environment.rows.push_back({"pwr", std::string(version()) + ", built by " + kBuiltBy});
   if (record.executed)
     environment.rows.push_back({"backend", record.backend + fmt::format(", seed {}", record.seed)});
@@ -130,7 +131,7 @@ ReportTable passes(const RunRecord& record) {
   ReportTable table{
       {"pass", "matches", "built-in steps", "nodes", "Δ nodes", "stopped by"},
       {},
-      "passes, in order; a built-in step takes away a node that is dead or there twice"};
+      "passes, in order; a built-in step removes a dead or duplicate node"};
   if (record.times) table.columns.emplace_back("time");
   for (const PassStats& pass : record.rewrite.passes) {
     const auto difference = static_cast<std::ptrdiff_t>(pass.nodes_after) -
@@ -151,14 +152,14 @@ ReportTable passes(const RunRecord& record) {
 ReportSection rewriting(const RunRecord& record) {
   ReportSection section{"Rewriting", {}};
   if (record.rewrite.passes.empty()) {
-    section.items.push_back(prose("No pipeline was named: the graph is as it was read."));
+    section.items.push_back(prose("No pipeline was named: the graph is unchanged."));
     return section;
   }
   section.items.push_back(passes(record));
   ReportTable rules = as_report(
       rule_table(record.rewrite, record.times),
-      "rules that were tried. attempts: nodes from which one was looked for; hits: its nodes and "
-      "edges were all there; rejected by: what kept hits from being applied, by code; matches: "
+      "rules that were tried. attempts: nodes where a match was searched for; hits: all nodes and "
+      "edges were found; rejected by: reasons why hits were not applied, by code; matches: "
       "rewrites made");
   const auto attempts = std::find(rules.columns.begin(), rules.columns.end(), "attempts");
   const std::ptrdiff_t column = attempts - rules.columns.begin();
@@ -171,7 +172,7 @@ ReportSection rewriting(const RunRecord& record) {
     for (const auto& [rule, stats] : pass.rules)
       for (const auto& [code, count] : stats.rejections) rejections[code] += count;
   ReportTable codes{
-      {"code", "times"}, {}, "rejections by reason (`pwr explain CODE` says what it is)"};
+      {"code", "times"}, {}, "rejections by reason (`pwr explain CODE` describes it)"};
   for (const auto& [code, count] : rejections) codes.rows.push_back({code, std::to_string(count)});
   if (!codes.rows.empty()) section.items.push_back(std::move(codes));
   return section;
@@ -181,8 +182,8 @@ ReportSection proofs(const RunProof& proof) {
   ReportSection section{"Proofs", {prose(proof.print() + ".")}};
   section.items.push_back(as_report(
       run_proof_table(proof),
-      "rules that fired. A rewrite is proved by its rule, for all graphs, or on the spot: what it "
-      "changed is the same for the types and attributes that are there"));
+      "rules that fired. A rewrite is proved by its rule, for all graphs, or individually (on the "
+      "spot), for its actual types and attributes"));
   if (!proof.left.empty())
     section.items.push_back(as_report(left_table(proof), "rewrites that are not proved"));
   return section;
@@ -192,12 +193,12 @@ ReportSection proofs(const RunProof& proof) {
 ReportTable counters(const RunRecord& record) {
   Counting counting;
   counting.add(*record.pieces, record.plan);
-  return as_report(counter_table(counting.counters()), "counters of the plan, beside vLLM's names");
+  return as_report(counter_table(counting.counters()), "counters of the plan, with vLLM's names");
 }
 
 ReportSection splitting(const RunRecord& record) {
   ReportSection section{"Pieces", {prose(split_summary(*record.pieces) + ".")}};
-  // What could be captured is not, where a backend captures nothing.
+  // Capturable pieces are not captured by a backend that captures nothing.
   const std::string captured = record.captures ? "captured" : "capturable";
   ReportTable pieces = as_report(piece_table(*record.pieces), "pieces, in order");
   for (std::vector<std::string>& row : pieces.rows)
@@ -240,7 +241,7 @@ ReportSection padding(const RunRecord& record) {
 }
 
 // ---- memory
-/// Where most of the arena is taken: a position in the order of nodes.
+/// Returns the position in the node order at which most of the arena is in use.
 std::size_t fullest(const MemoryPlan& memory) {
   std::map<std::size_t, std::int64_t> change;
   for (const Slot& slot : memory.slots) {
@@ -260,7 +261,7 @@ std::size_t fullest(const MemoryPlan& memory) {
   return at;
 }
 
-/// The piece and the node that stand at a position of the schedule.
+/// Returns the piece and the node at a position of the schedule.
 std::string place_in(const RunRecord& record, std::size_t position) {
   const Graph& graph = record.versions.back().graph;
   for (const Plan::Step& step : record.plan.steps) {
@@ -297,7 +298,7 @@ ReportSection memory(const RunRecord& record) {
     totals.rows.push_back({what, std::to_string(n), bytes(n)});
   };
   row("arena", plan.arena_bytes);
-  row("most alive at once (the arena cannot be smaller)", plan.live_bytes);
+  row("peak live bytes (lower bound of the arena)", plan.live_bytes);
   row("inputs", plan.input_bytes);
   row("weights", plan.weight_bytes);
   if (plan.buffer_bytes > 0) row("buffers", plan.buffer_bytes);
@@ -313,7 +314,7 @@ ReportSection memory(const RunRecord& record) {
   }
   if (own.empty()) return section;
   section.items.push_back(
-      slot_table(std::move(alive), "alive where the arena is fullest: at " + place_in(record, at)));
+      slot_table(std::move(alive), "live at the peak of the arena: at " + place_in(record, at)));
   section.items.push_back(slot_table(std::move(own), "slots of the arena, largest first"));
   return section;
 }
@@ -321,7 +322,7 @@ ReportSection memory(const RunRecord& record) {
 ReportSection kernels(const CpuReport& cpu) {
   ReportSection section{"Kernels", {}};
   if (cpu.compiler.empty()) {
-    section.items.push_back(ReportText{{"No C++ compiler was found: everything ran on eager."}});
+    section.items.push_back(ReportText{{"No C++ compiler was found: all ops ran on eager."}});
     return section;
   }
   section.items.push_back(ReportText{{fmt::format(
@@ -330,7 +331,7 @@ ReportSection kernels(const CpuReport& cpu) {
   ReportTable compiled{{"ops of one kernel", "uses"}, {}, "row kernels, over all pieces"};
   for (const CpuReport::Kernel& k : cpu.kernels)
     compiled.rows.push_back({k.ops, std::to_string(k.uses)});
-  ReportTable rest{{"op", "nodes", "why"}, {}, "what is no kernel: run by eager"};
+  ReportTable rest{{"op", "nodes", "why"}, {}, "ops without a kernel, run by eager"};
   for (const CpuReport::Fallback& f : cpu.fallbacks)
     rest.rows.push_back({f.op, std::to_string(f.nodes), f.reason});
   section.items.push_back(std::move(compiled));
@@ -338,7 +339,7 @@ ReportSection kernels(const CpuReport& cpu) {
   return section;
 }
 
-/// Compiling as a whole, and the captures of each size.
+/// Lists the compilation, and the captures of each size.
 ReportSection building(const RunRecord& record) {
   ReportTable table{{"stage", "tokens", "time"}, {}, "before the first step"};
   double sum = 0;
@@ -366,7 +367,7 @@ ReportSection numbers(const RunRecord& record) {
   section.items.push_back(as_report(number_table(record)));
   if (const Table ties = tie_table(record); !ties.empty())
     section.items.push_back(
-        as_report(ties, "decisions that rounding settles, in another way than the reference's"));
+        as_report(ties, "decisions within rounding error that differ from the reference"));
   return section;
 }
 

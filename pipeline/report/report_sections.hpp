@@ -1,5 +1,5 @@
-// The sections of a run's report, as data: what the page shows as tabs and the text below each
-// other.
+// The sections of a run's report, as data: the page shows them as tabs, the text report one after
+// another.
 #pragma once
 
 #include "pipeline/run/record.hpp"
@@ -7,8 +7,8 @@
 
 namespace pw {
 
-/// Times stand in it only where the record wants them. `plan_too`: pieces, padding and memory,
-/// which the page draws by itself.
+/// Includes times only if the record requests them. `plan_too`: adds pieces, padding and memory,
+/// which the page draws separately.
 Report make_report(const RunRecord& record, const RuleSet& rules, bool plan_too);
 
 }  // namespace pw

@@ -32,7 +32,7 @@ Json object_of(const Table& table, const std::vector<Cell>& row) {
   return out;
 }
 
-/// An array with a member a line, set in by two more than `indent`.
+/// Prints an array with a member on each line, indented by two more than `indent`.
 std::string array_of(const std::vector<std::string>& lines, const std::string& indent) {
   std::string out = "[";
   for (const std::string& line : lines)

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 6> kCompares{"==", "!=", "<", "<=", ">", ">="};
 constexpr std::string_view kDivides = "%", kManifest = "manifest.json", kOriginal = "original.json";
-/// The last part by name, so the last of the file: the digest of all bytes before it.
+/// The last part by name, hence last in the file: the digest of all bytes before it.
 constexpr std::string_view kSeal = "whole.sha256";
 constexpr std::size_t kMostArtifact = std::size_t{1} << 40;
 
@@ -38,7 +38,7 @@ std::string plan_name(std::size_t i) { return fmt::format("variants/{}/plan.json
 ArtifactVariant::Condition text_of(const Condition& condition, const Dims& dims) {
   const std::string op(condition.divides ? kDivides
                                          : kCompares[static_cast<std::size_t>(condition.op)]);
-  if (!condition.a.valid()) return {op, "", "", condition.text};  // which no step meets
+  if (!condition.a.valid()) return {op, "", "", condition.text};  // which no step satisfies
   return {op, dims.print(condition.a), dims.print(condition.b), condition.text};
 }
 
@@ -52,7 +52,7 @@ Result<Condition> condition_of(const ArtifactVariant::Condition& text, Dims& dim
   if (text.a.empty()) return out;
   const auto a = parse_dim(dims, text.a), b = parse_dim(dims, text.b);
   if (!a || !b || (op == kCompares.end() && !out.divides))
-    return fail(error_in(path, "PW1218", "a condition of it cannot be read: " + text.text, ""));
+    return fail(error_in(path, "PW1218", "one of its conditions cannot be read: " + text.text, ""));
   out.a = *a;
   out.b = *b;
   return out;
@@ -81,7 +81,7 @@ Status write_file_of(const Artifact& artifact, const std::string& path) {
 
 tl::unexpected<Diagnostics> no_artifact(const std::string& path, std::string why) {
   return fail(error_in(path, "PW1218", std::move(why),
-                       "copy it again, or write it again: `pwr compile -o model.pwx`"));
+                       "copy it again, or recreate it with `pwr compile -o model.pwx`"));
 }
 
 bool is_sealed(std::string_view bytes) {
@@ -90,7 +90,7 @@ bool is_sealed(std::string_view bytes) {
   return bytes.substr(before.size()) == sha256(before);
 }
 
-/// The parts of an artifact's file. Nothing is read of one that is not as it was written.
+/// The parts of an artifact's file. A file with a wrong checksum is rejected as a whole.
 class Parts {
  public:
   static Result<Parts> open(const std::string& path) {
@@ -107,7 +107,7 @@ class Parts {
   [[nodiscard]] std::string text(const StoredTensor& part) const {
     return bytes_.substr(header_.data + part.begin, part.end - part.begin);
   }
-  /// Empty where there is no such part.
+  /// Returns the text of a part; empty if there is none.
   [[nodiscard]] std::string optional_text(const std::string& name) const {
     const auto found = std::ranges::find(all(), name, &StoredTensor::name);
     return found == all().end() ? std::string() : text(*found);
@@ -134,7 +134,7 @@ Result<std::vector<std::string>> splitting_names(const ContextPtr& context,
   return out;
 }
 
-/// Those that are ops of the graph: rules declare more, which another process does not know.
+/// Returns the ops that occur in the graph: rules declare more, which another process lacks.
 std::vector<std::string> present(const std::vector<std::string>& ops, const Graph& graph) {
   std::set<std::string> there;
   for (const NodeId node : graph.order()) there.insert(graph.op_of(node).name);
@@ -150,10 +150,11 @@ void say_artifact(const Artifact& artifact, const Log& log) {
                       counted(artifact.objects->by_key().size(), "object")));
   const std::string here = Toolchain::find().identity;
   if (!here.empty() && !artifact.compiler.empty() && here != artifact.compiler)
-    log.say("note: another compiler made it: " + artifact.compiler + "; here is " + here);
+    log.say("note: it was compiled by another compiler: " + artifact.compiler + "; here is " +
+            here);
 }
 
-/// Makes the run take its backend and its kernels from the artifact, and nothing from a compiler.
+/// Makes the run use the backend and kernels of the artifact, without a compiler.
 void use_objects(const Artifact& artifact, RunRequest& request) {
   request.backend = artifact.backend;
   request.engine.driver = artifact.driver;
@@ -227,7 +228,7 @@ Status write_artifact(const ContextPtr& context, const RunRequest& asked, const 
     (void)PW_TRY(build_executable(*engine, variant.result.graph, record, weights, log));
     artifact.arch = record.arch;
   }
-  (void)engine->whole().compile(graph);  // with what a check of the numbers needs
+  (void)engine->whole().compile(graph);  // with the data for a check of the numbers
   artifact.objects = keep.collected;
   const bool compiled = !artifact.objects->by_key().empty();
   if (compiled) artifact.compiler = Toolchain::find().identity;
@@ -262,13 +263,13 @@ Result<std::shared_ptr<Artifact>> read_artifact(const std::string& path) {
 }
 
 Status check_artifact(const Artifact& artifact, const std::string& path, bool native) {
-  const std::string again = "compile it again, with this program on this machine";
+  const std::string again = "recompile it with this program on this machine";
   if (artifact.version != version())
     return unfit(
         path, fmt::format("it was compiled by version {}, this is {}", artifact.version, version()),
         again);
   if (artifact.library != library_digest())
-    return unfit(path, "the bodies of ops or the rules in this program are others than it had",
+    return unfit(path, "it was compiled with other op bodies or rules than those of this program",
                  again);
   if (native && !artifact.machine.empty() && artifact.machine != processor())
     return unfit(path,
@@ -278,8 +279,9 @@ Status check_artifact(const Artifact& artifact, const std::string& path, bool na
   for (const RunRecord::File& file : artifact.files) {
     if (!fs::is_regular_file(file.name)) continue;  // built in, or not on this machine
     if (sha256(PW_TRY(read_file(file.name))) != file.sha256)
-      return unfit(path, fmt::format("{} ({}) has changed since", file.name, file.what),
-                   "compile it again, or run it where that file is not");
+      return unfit(path,
+                   fmt::format("{} ({}) has changed since it was compiled", file.name, file.what),
+                   "recompile it, or run it on a machine without that file");
   }
   return {};
 }
@@ -290,11 +292,11 @@ Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& as
   if (!is_artifact(path)) return asked;
   const bool rules = !asked.rules.rules.empty() || asked.rules.loaded != nullptr;
   if (rules || !asked.rules.pipeline.empty() || !asked.planned.empty() || asked.prove)
-    return fail(error_in(path, "PW1218", "an artifact is rewritten and planned already",
-                         "leave out rules, pipeline and plan, and prove what it was made of"));
+    return fail(error_in(path, "PW1218", "an artifact is already rewritten and planned",
+                         "leave out rules, pipeline, plan and --prove; prove the original graph"));
   if (!asked.graph.values.empty() || !asked.graph.tokens.empty())
-    return fail(error_in(path, "PW1218", "an artifact has its symbols' numbers already",
-                         "give --set and --tokens-symbol where it is compiled"));
+    return fail(error_in(path, "PW1218", "the symbols of an artifact already have values",
+                         "use --set and --tokens-symbol when you compile it"));
   const std::shared_ptr<Artifact> artifact = PW_TRY(read_artifact(path));
   PW_TRY(check_artifact(*artifact, path, asked.native));
   say_artifact(*artifact, log);
@@ -338,8 +340,8 @@ Result<std::unique_ptr<StepEngine>> open_engine_of(const ExecutionRequest& reque
   const std::string made = request.prepared->artifact->arch, here = engine->arch();
   if (made != here)
     return unfit(request.graph.path,
-                 fmt::format("it was compiled for {}, and this device is {}", made, here),
-                 "compile it again, on such a device");
+                 fmt::format("it was compiled for {}, but this device is {}", made, here),
+                 "recompile it on this machine");
   return engine;
 }
 

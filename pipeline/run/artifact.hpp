@@ -1,7 +1,7 @@
-// An artifact: a model's graphs, rewritten, planned and compiled, in one file that runs where no
-// compiler is. It is a safetensors file of byte tensors: manifest.json, graphs and plans as JSON,
-// the compiled objects by their keys, and a seal: the SHA-256 of all bytes before it, so that a
-// damaged file is refused as a whole. The objects are native code of whoever wrote the file.
+// An artifact: a model's graphs, rewritten, planned and compiled, in one file that runs without a
+// compiler. It is a safetensors file of byte tensors: manifest.json, graphs and plans as JSON,
+// the compiled objects by their keys, and a seal. The seal is the SHA-256 of all bytes before it,
+// so a damaged file is rejected as a whole. The objects are native code from the file's author.
 #pragma once
 
 #include <memory>

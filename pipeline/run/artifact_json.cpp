@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "piecewise.artifact/2";
 
-/// Reads members; the first that is missing or of another kind is kept as the error.
+/// Reads members; stores the first that is missing or has another type as the error.
 class ManifestReader {
  public:
   ManifestReader(const Json& object, std::string place, std::string& error)
@@ -158,7 +158,7 @@ Result<std::shared_ptr<Artifact>> manifest_from_json(std::string_view text,
     out->objects->add_name(name, key.get<std::string>());
   }
   if (!error.empty()) return refuse(error);
-  if (out->variants.empty()) return refuse("it holds no graph");
+  if (out->variants.empty()) return refuse("it contains no graph");
   return out;
 }
 

@@ -45,7 +45,7 @@ Result<std::vector<MeasuredStep>> steps_of(const BenchRequest& request, const Gr
 enum class How : std::uint8_t { planned, eager, padded };
 constexpr const char* kHowNames[] = {"as planned", "eagerly", "padded"};
 
-/// Runs all steps in each way, in order: sequences go on from step to step.
+/// Runs all steps in each way, in order: sequences continue from step to step.
 class Measurement {
  public:
   Measurement(const BenchRequest& request, StepExecutable& executable,
@@ -81,7 +81,7 @@ class Measurement {
     return {};
   }
 
-  /// The same step again and again, once more than is counted.
+  /// Repeats one step; the first run is not counted.
   Result<StepReport> repeated(const Step& step, const RunOptions& options, MeasuredStep& m,
                               bool keep_pieces) {
     std::vector<double> seconds;
@@ -120,7 +120,7 @@ Result<BenchReport> bench_model(const ContextPtr& context, const BenchRequest& r
   out.steps = PW_TRY(steps_of(request, graph));
   std::vector<GraphVariant> variants =
       PW_TRY(make_variants(graph, rules, request.rules.pipeline, log));
-  PW_TRY(need_one(variants, "bench measures one graph: name a pipeline without ranges"));
+  PW_TRY(need_one(variants, "bench measures one graph: use a pipeline without ranges"));
   std::vector<PlannedStep> all;
   for (const MeasuredStep& m : out.steps) all.push_back(m.planned);
   PW_TRY(check_steps(graph, all));

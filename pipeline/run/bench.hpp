@@ -1,4 +1,4 @@
-// What the steps of a planned graph take: as planned, eagerly, and padded to the most rows.
+// Measures the steps of a planned graph: as planned, eagerly, and padded to the most rows.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 namespace pw {
 
 struct BenchRequest : ExecutionRequest {
-  /// A step of each token count, the totals weighted by how often it occurs: a file, or a made one
-  /// (see histogram_named).
+  /// A step for each token count, with totals weighted by frequency: a file, or a generated
+  /// histogram (see histogram_named).
   std::string histogram;
-  int repeats = 5;  ///< of each step, after one that is not counted
+  int repeats = 5;  ///< of each step, after one uncounted run
 };
 
-/// A step, how often it occurs, and what was measured of it. Seconds are medians.
+/// A step, its frequency, and its measurements. Seconds are medians.
 struct MeasuredStep {
   PlannedStep planned;
   std::int64_t count = 1;
   StepReport report = {};  ///< as planned
-  double eager = 0;        ///< at its own size, nothing captured
-  double padded = 0;       ///< to the most rows that any step runs as
+  double eager = 0;        ///< at its own size, without capture
+  double padded = 0;       ///< padded to the most rows of any step
   std::vector<double> piece_seconds = {};
 };
 
@@ -29,14 +29,14 @@ struct BenchReport {
   RunRecord record;
   std::vector<MeasuredStep> steps;
   std::int64_t most_rows = 0;
-  bool weighted = false;  ///< by a histogram
+  bool weighted = false;  ///< totals are weighted by a histogram
   [[nodiscard]] Table step_table() const;
   /// Medians over the pieces of a class and the steps of a size.
   [[nodiscard]] Table piece_table() const;
   [[nodiscard]] Table totals() const;
 };
 
-/// PW1407 for a pipeline that makes several graphs.
+/// Fails with PW1407 for a pipeline that makes several graphs.
 Result<BenchReport> bench_model(const ContextPtr& context, const BenchRequest& request,
                                 const Log& log);
 

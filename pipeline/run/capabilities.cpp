@@ -23,7 +23,7 @@ std::vector<Capability> list_capabilities() {
   out.push_back({"CUDA driver", fmt::format("{}: {}", cuda::name(driver.state), driver.text),
                  "pwr run --backend cuda; without it, --driver host"});
   out.push_back({"cuBLASLt", cuda::LtLibrary::open().state(),
-                 "pwr run --backend cuda: matrix products; without it, kernels of our own"});
+                 "pwr run --backend cuda: matmuls; without it, built-in kernels"});
   const std::string compiler = host_compiler();
   out.push_back({"C++ compiler", compiler.empty() ? "not found" : compiler,
                  "pwr run --backend cpu: row ops as compiled C++; without it, eager"});
@@ -31,8 +31,8 @@ std::vector<Capability> list_capabilities() {
     out.push_back(
         {"MPI", ranks->mpi_state(),
          "pwr run --ranks mpi: processes of mpirun; without it, --ranks N in one process"});
-    out.push_back(
-        {"NCCL", ranks->nccl_state(), "pwr run --ranks nccl: processes of torchrun, one a device"});
+    out.push_back({"NCCL", ranks->nccl_state(),
+                   "pwr run --ranks nccl: processes of torchrun, one for each GPU"});
   }
   out.push_back({"Graphviz", viz::graphviz_state(),
                  "pwviz: .svg, .png and .pdf; without it, .html, .dot, .txt and .md"});

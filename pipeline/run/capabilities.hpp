@@ -1,4 +1,4 @@
-// What this machine has: backends, CUDA compiler and driver, C++ compiler.
+// The capabilities of this machine: backends, CUDA compiler and driver, C++ compiler.
 #pragma once
 
 #include <string>

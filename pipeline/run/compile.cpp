@@ -67,10 +67,10 @@ Status check_architectures(const std::vector<std::string>& archs) {
   for (const std::string& arch : archs)
     if (std::find(known.begin(), known.end(), arch) == known.end())
       return fail(error_at({}, "PW1429", "there is no architecture `" + arch + "`",
-                           fmt::format("architectures are {}", fmt::join(known, ", "))));
+                           fmt::format("the architectures are {}", fmt::join(known, ", "))));
   if (archs.empty())
-    return fail(error_at({}, "PW1429", "no architecture is named",
-                         fmt::format("architectures are {}", fmt::join(known, ", "))));
+    return fail(error_at({}, "PW1429", "no architecture is given",
+                         fmt::format("the architectures are {}", fmt::join(known, ", "))));
   return {};
 }
 
@@ -82,7 +82,7 @@ Result<CompiledGraph> compile_graph(GraphVariant& variant, const LoadedRules& ru
   PW_TRY(fill_record(variant, rules, request, out.record, log));
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
   if (!nvrtc.present() && !request.sources_only)
-    log.say("NVRTC is absent, so sources only: " + nvrtc.state());
+    log.say("NVRTC is missing, so only sources are written: " + nvrtc.state());
   cuda::CompileOptions options = compile_options(request, out.record.plan);
   const auto schedules = PW_TRY(cuda::ScheduleTable::named(request.schedules));
   options.schedules = schedules.get();
@@ -158,7 +158,8 @@ Result<TunedGraph> Tuner::tune(const CutGraph& cut, const Log& log) {
     for (const std::string& why : products.skipped) log.say("not tuned: " + why);
     log.say(request_.measure
                 ? fmt::format("{}: times are measured on {}", arch, report.by)
-                : fmt::format("{}: times are by the {}, no measurements", arch, report.by));
+                : fmt::format("{}: times are estimates of the {}, not measurements", arch,
+                              report.by));
   }
   return out;
 }

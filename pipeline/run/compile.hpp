@@ -34,7 +34,7 @@ struct CompileRequest {
 struct CompiledGraph {
   cuda::CompileReport report;
   std::string tokens_symbol;
-  std::int64_t tokens = 1;    ///< that schedules were taken for
+  std::int64_t tokens = 1;    ///< that schedules were selected for
   std::string nvrtc_version;  ///< empty: absent
   /// The contents of a dump: passes if the variant has versions, pieces, and the plan.
   RunRecord record;

@@ -16,7 +16,7 @@ Status write_passes(const RunRecord& record, const RuleSet& rules, const std::st
   return trace.finish(record.rewrite, record.versions.back().graph, rules);
 }
 
-/// What a device runs, by piece class, with row programs and a report.
+/// Writes the kernels of a device by piece class, with row programs and a report.
 Status write_classes(const RunRecord& record, const std::string& folder) {
   cuda::CompileOptions options;
   options.sources_only = true;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kUsualTokens[] = {1, 7, 16, 300};
 
-/// Of a graph without a symbol for its tokens its one size; else those that its range has.
+/// Returns the only size of a graph without a token symbol; otherwise the sizes in its range.
 std::vector<std::int64_t> usual_tokens(const Graph& graph) {
   const std::string symbol = graph.facts.tokens();
   if (symbol.empty()) return {tokens_of_step(graph, {})};
@@ -51,15 +51,16 @@ Status give_file(const ExecutionRequest& request, const Graph& graph, Weights& w
                                   request.map));
   const GivenTensors given = PW_TRY(give_tensors(graph, file, map, weights));
   log.say(fmt::format(
-      "{} {} of {}, {} {} drawn by the seed; {} {} not used{}", counted(given.inputs, "input"),
-      given.inputs == 1 ? "is a tensor" : "are tensors", path, given.of_seed, are(given.of_seed),
-      counted(given.unused.size(), "tensor"), are(given.unused.size()),
+      "{} {} of {}, {} {} generated from the seed; {} {} not used{}",
+      counted(given.inputs, "input"), given.inputs == 1 ? "is a tensor" : "are tensors", path,
+      given.of_seed, are(given.of_seed), counted(given.unused.size(), "tensor"),
+      are(given.unused.size()),
       given.unused.empty() ? ""
                            : ": " + given.unused.front() + (given.unused.size() > 1 ? ", …" : "")));
   return {};
 }
 
-/// The plan of an artifact, on pieces that are cut where they were.
+/// Returns the plan of an artifact, on pieces that are cut as when it was compiled.
 Status take_prepared(const ExecutionRequest& request, const LoadedRules& rules,
                      const GraphVariant& variant, RunRecord& record) {
   const PreparedRun& prepared = *request.prepared;
@@ -95,7 +96,7 @@ Status check_given(const Graph& graph, const std::string& name, const Tensor& te
     if (type == Types::unknown() || fits(tensor, context.types[type], context.dims)) return {};
     return fail(
         error_in("input " + name, "PW1411",
-                 fmt::format("it is {}, and the given tensor is {}[{}]", context.types.print(type),
+                 fmt::format("it is {}, but the given tensor is {}[{}]", context.types.print(type),
                              pw::name(tensor.dtype()), fmt::join(tensor.view().extents, ", "))));
   }
   const std::string near = nearest(name, names);
@@ -125,7 +126,7 @@ Status check_sizes(const Plan& plan, const std::vector<PlannedStep>& steps) {
     if (const std::int64_t t = planned.step.tokens(); plan.max_tokens > 0 && t > plan.max_tokens)
       return fail(error_in(
           "plan", "PW1408",
-          fmt::format("a step of {} tokens is more than the plan's {}", t, plan.max_tokens),
+          fmt::format("a step of {} tokens exceeds the plan's maximum of {}", t, plan.max_tokens),
           "raise --max-tokens, or the maximum of the graph's token symbol"));
   return {};
 }

@@ -43,7 +43,7 @@ Table kept_table(const KeptKernels& kept) {
   add("unfinished files", kept.contents.leftovers);
   add("found, over all runs", kept.totals.found);
   add("compiled, over all runs", kept.totals.made);
-  add("thrown away as damaged", kept.totals.evicted);
+  add("removed as damaged", kept.totals.evicted);
   add("could not be written", kept.totals.unwritten);
   return table;
 }
@@ -53,8 +53,8 @@ Table verified_table(const CacheContents& contents) {
   for (const auto& [kind, held] : contents.kinds) good += held.objects;
   Table table({"what", "number"});
   table.add({"good objects", good});
-  table.add({"damaged objects, thrown away", contents.bad});
-  table.add({"unfinished files, thrown away", contents.leftovers});
+  table.add({"damaged objects, removed", contents.bad});
+  table.add({"unfinished files, removed", contents.leftovers});
   return table;
 }
 

@@ -1,4 +1,4 @@
-// What the user's compile cache holds of compiled kernels. PW1434 where there is no such folder.
+// The compiled kernels in the user's compile cache. Fails with PW1434 if there is no such folder.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ struct KeptKernels {
   CacheCounts totals;  ///< over all runs
 };
 Result<KeptKernels> kept_kernels();
-/// Reads every object; damaged ones and unfinished files are thrown away.
+/// Reads every object; removes damaged ones and unfinished files.
 Result<CacheContents> verify_kept_kernels();
-/// Removes all of them; how many there were.
+/// Removes all objects and returns their number.
 Result<std::size_t> clear_kept_kernels();
 
 [[nodiscard]] Table kept_table(const KeptKernels& kept);

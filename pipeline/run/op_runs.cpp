@@ -41,7 +41,7 @@ Status check_kernels(const Graph& graph, const StepEngineKind& engine) {
   std::map<std::string, std::size_t> missing;
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
     const Op& op = graph.op_of(n);
-    // Of an op with a body the engine finds out at the types; what it lacks itself runs eagerly.
+    // The engine decides by types for an op with a body; parts without kernels run eagerly.
     const bool runs = op.has_body() || engine.runs(op) || has_kernel(op);
     if (!runs && !has_host_function(graph, n)) ++missing[op.name];
   }
@@ -55,8 +55,8 @@ Status check_kernels(const Graph& graph, const StepEngineKind& engine) {
   return fail(error_in("graph " + graph.name, "PW1201",
                        fmt::format("backend {} has no kernel for {} of {} nodes: {}", engine.name,
                                    nodes, graph.node_count(), list),
-                       "rewrite them to ops that have one, declare the ops with a body, or give "
-                       "them a host function: docs/running.md"));
+                       "rewrite them to ops with a kernel, declare the ops with a body, or "
+                       "provide host functions: docs/running.md"));
 }
 
 }  // namespace pw

@@ -31,7 +31,7 @@ std::uint64_t number_of(const Sequence& sequence) {
   return out;
 }
 
-/// Names hold no tab and no line break.
+/// Names contain no tab and no line break.
 std::string text_of(const Sequence& sequence) {
   std::string out;
   for (const IssuedCollective& c : sequence)
@@ -55,7 +55,7 @@ Sequence sequence_of(const std::string& text) {
   return out;
 }
 
-/// Rank `root`'s text, on all ranks.
+/// Returns the text of rank `root` on all ranks.
 Result<std::string> told_by(Communicator& ranks, std::size_t root, const std::string& own) {
   const Array length = make_array(DType::i64, {1});
   const auto size = static_cast<std::int64_t>(own.size());
@@ -75,14 +75,14 @@ std::string in_words(const Sequence& sequence, std::size_t at) {
   return fmt::format("{} over `{}` of {} bytes (node {})", c.op, c.group, c.bytes, c.node);
 }
 
-/// The first entry that differs; the end of the shorter where none does.
+/// Returns the first entry that differs; if there is none, the end of the shorter sequence.
 std::size_t first_difference(const Sequence& a, const Sequence& b) {
   std::size_t at = 0;
   while (at < std::min(a.size(), b.size()) && a[at].same(b[at])) ++at;
   return at;
 }
 
-/// Numbers of all ranks, by rank, where each has as many.
+/// Returns the numbers of all ranks, by rank; each rank has equally many.
 Result<std::vector<std::vector<std::uint64_t>>> gathered(Communicator& ranks,
                                                          const std::vector<std::uint64_t>& own) {
   const auto count = static_cast<std::int64_t>(own.size());
@@ -103,14 +103,14 @@ class SequenceComparison {
                      const std::vector<RunRecord>& records)
       : ranks_(ranks), pad_(pad), variants_(variants), records_(records) {}
 
-  /// All ranks plan for the same counts of tokens, and issue the same at each.
+  /// Checks that all ranks plan for the same token counts, and issue the same at each.
   Status compare_plans() {
     std::vector<std::int64_t> counts = token_counts();
     const auto most = static_cast<std::uint64_t>(counts.empty() ? 0 : counts.back());
     const auto planned = PW_TRY(gathered(ranks_, {most, counts.size()}));
     for (std::size_t r = 1; r < planned.size(); ++r)
       if (planned[r] != planned[0])
-        return refused(fmt::format("rank 0 plans for {} tokens at most, and rank {} for {}",
+        return refused(fmt::format("rank 0 plans for at most {} tokens, but rank {} for {}",
                                    planned[0][0], r, planned[r][0]));
     std::vector<std::uint64_t> own;
     for (const std::int64_t tokens : counts) own.push_back(PW_TRY(number_at(tokens)));
@@ -123,7 +123,7 @@ class SequenceComparison {
     const auto counts = PW_TRY(gathered(ranks_, {steps.size()}));
     for (std::size_t r = 1; r < counts.size(); ++r)
       if (counts[r] != counts[0])
-        return refused(fmt::format("rank 0 has {} steps to run, and rank {} has {}", counts[0][0],
+        return refused(fmt::format("rank 0 has {} steps to run, but rank {} has {}", counts[0][0],
                                    r, counts[r][0]));
     std::vector<std::uint64_t> own;
     for (const PlannedStep& s : steps) own.push_back(PW_TRY(number_at(s.step.tokens())));
@@ -135,11 +135,11 @@ class SequenceComparison {
  private:
   tl::unexpected<Diagnostics> refused(const std::string& message) const {
     return fail(error_in("ranks", "PW1291", message,
-                         "they would wait for each other: every rank runs the same rules with the "
+                         "the ranks would deadlock: run the same rules on every rank, with the "
                          "same params, sizes and steps"));
   }
 
-  /// Those that a plan may meet: of a graph without a symbol its own.
+  /// Returns the token counts that may occur; for a graph without a symbol, its own.
   std::vector<std::int64_t> token_counts() const {
     std::vector<std::int64_t> out;
     const SymbolFact declared = variants_.front().declared;
@@ -178,7 +178,7 @@ class SequenceComparison {
     const Sequence second = sequence_of(PW_TRY(told_by(ranks_, other, own)));
     const std::size_t at = first_difference(first, second);
     return refused(
-        fmt::format("{} the ranks part at collective {}: rank 0 issues {}, and rank {} {}", when,
+        fmt::format("{} the ranks diverge at collective {}: rank 0 issues {}, and rank {} {}", when,
                     at + 1, in_words(first, at), other, in_words(second, at)));
   }
 
@@ -227,7 +227,7 @@ Status check_sequences(Communicator& ranks, bool pad, const std::vector<GraphVar
   SequenceComparison comparison(ranks, pad, variants, records);
   auto same = comparison.compare_plans();
   if (same) same = comparison.compare_steps(steps);
-  // All ranks have come to the same answer, and end together.
+  // All ranks have the same result, and exit together.
   if (!same && same.error().front().code == "PW1291") PW_TRY(ranks.finish());
   return same;
 }

@@ -29,7 +29,7 @@ void say_graph(const RunRequest& request, const Graph& graph, const Log& log) {
                          name(graph.input_kind(input)));
   if (!names.empty()) log.say("writes " + names);
   if (has_collectives(graph) && request.ranks == 1 && !request.others && request.execute)
-    log.say("one rank: collectives run as the identity, up to their shape");
+    log.say("one rank: collectives run as the identity, except for their shapes");
 }
 
 EngineList several_ranks(EngineList engines) {
@@ -37,7 +37,7 @@ EngineList several_ranks(EngineList engines) {
   return engines;
 }
 
-/// As this process's rank reads it.
+/// Returns the request with the paths of this process's rank.
 RunRequest own_request(RunRequest request) {
   if (!request.others) return request;
   for (std::string* path : {&request.graph.path, &request.weights, &request.save, &request.expect})
@@ -46,16 +46,16 @@ RunRequest own_request(RunRequest request) {
   return request;
 }
 
-/// Ranks that are processes would write over each other.
+/// Processes would overwrite each other's files.
 Status check_processes(const RunRequest& request) {
   if (!request.others || request.others->size() == 1 || request.save.empty() ||
       request.save.find("{rank}") != std::string::npos)
     return {};
-  return fail(error_in("ranks", "PW1201", "--save is a file of one rank",
-                       "write {rank} where its name has the rank's number"));
+  return fail(error_in("ranks", "PW1201", "--save names one file for all ranks",
+                       "put {rank} into its name, which becomes the rank's number"));
 }
 
-/// Where pieces are captured, collectives of processes lie between them.
+/// Cuts at collectives if pieces are captured: collectives of processes run between pieces.
 RunRequest cut_at_collectives(RunRequest request, const Graph& graph) {
   const StepEngineKind* engine = find_engine(request.engines, request.backend);
   if (!request.others || engine == nullptr || !engine->can.capture) return request;
@@ -66,32 +66,34 @@ RunRequest cut_at_collectives(RunRequest request, const Graph& graph) {
   return request;
 }
 
-/// What several ranks, or several graphs, cannot do.
+/// Rejects requests that several ranks cannot run.
 Status check_ranks(const RunRequest& request) {
   PW_TRY(check_number("ranks", request.ranks, 1, 64));
   if (request.ranks == 1) return {};
   for (const auto& [name, path] :
        {std::pair("--weights", &request.weights), {"--save", &request.save}})
     if (!path->empty() && path->find("{rank}") == std::string::npos)
-      return fail(error_in("ranks", "PW1201", std::string(name) + " is a file of one rank",
-                           "write {rank} where its name has the rank's number"));
+      return fail(error_in("ranks", "PW1201", std::string(name) + " names one file for all ranks",
+                           "put {rank} into its name, which becomes the rank's number"));
   if (!request.expect.empty())
-    return fail(error_in("ranks", "PW1201", "--expect is of one rank", "leave out --ranks"));
+    return fail(
+        error_in("ranks", "PW1201", "--expect supports only one rank", "leave out --ranks"));
   if (!request.given.empty())
-    return fail(error_in("ranks", "PW1201", "tensors are given to one rank", "leave out ranks"));
+    return fail(error_in("ranks", "PW1201", "input tensors are supported only for one rank",
+                         "leave out ranks"));
   const StepEngineKind* engine = find_engine(request.engines, request.backend);
   if (engine != nullptr && !engine->can.ranks)
     return fail(
-        error_in("backend " + engine->name, "PW1201", "it runs one rank a process",
-                 "those that run several: " + engine_names(several_ranks(request.engines))));
+        error_in("backend " + engine->name, "PW1201", "it supports only one rank in a process",
+                 "use one of: " + engine_names(several_ranks(request.engines))));
   return {};
 }
 
 Status check_variants(const RunRequest& request, const std::vector<GraphVariant>& variants) {
-  if (!request.planned.empty()) PW_TRY(need_one(variants, "--plan is of one graph"));
+  if (!request.planned.empty()) PW_TRY(need_one(variants, "--plan applies to one graph"));
   if (!request.steps.empty())
     PW_TRY(need_one(
-        variants, "--steps runs one graph: a sequence's earlier tokens would be another graph's"));
+        variants, "--steps runs one graph, because other graphs lack a sequence's earlier tokens"));
   return {};
 }
 
@@ -124,7 +126,7 @@ void prove_all(const RunRequest& request, const Graph& graph, const LoadedRules&
   }
 }
 
-/// The steps of each variant: by the size that its plan pads them to.
+/// Returns the steps of each variant, by the size that its plan pads them to.
 Result<std::vector<std::vector<PlannedStep>>> assigned(const RunRequest& request,
                                                        const std::vector<GraphVariant>& variants,
                                                        const std::vector<RunRecord>& records,
@@ -136,7 +138,7 @@ Result<std::vector<std::vector<PlannedStep>>> assigned(const RunRequest& request
   return out;
 }
 
-/// The graph, with a number for each symbol where steps are to be run.
+/// Returns the graph, with a number for each symbol if steps will run.
 Result<Graph> load_settled(const ContextPtr& context, const RunRequest& request, const Log& log) {
   Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
   if (request.execute)
@@ -169,7 +171,7 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked,
                        : PW_TRY(make_variants(graph, rules, request.rules.pipeline, log, true));
   PW_TRY(check_variants(request, variants));
 
-  // Cut and plan.
+  // Split and plan.
   std::vector<RunRecord> records(
       variants.size(), empty_record(request, graph, PW_TRY(read_files(request, rules, *context))));
   for (std::size_t i = 0; i < variants.size(); ++i)

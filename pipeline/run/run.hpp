@@ -1,4 +1,4 @@
-// The main job: a model's graph rewritten, cut, planned, built and run, and its numbers checked.
+// The main job: rewrites, splits, plans, builds and runs a model's graph, and checks its numbers.
 #pragma once
 
 #include <functional>
@@ -13,29 +13,29 @@
 namespace pw {
 
 struct RunRequest : ExecutionRequest {
-  bool execute = true;     ///< else the stages up to the plan
-  bool check = false;      ///< compare each output with the unrewritten graph's
-  bool prove = false;      ///< each rewrite, by its rule or by itself
+  bool execute = true;     ///< otherwise only the stages up to the plan
+  bool check = false;      ///< compare each output with that of the unrewritten graph
+  bool prove = false;      ///< each rewrite, by its rule or individually
   bool pad = true;         ///< false: each step runs at its own size
-  bool keep = false;       ///< outputs stay in the record
-  std::int64_t ranks = 1;  ///< of this process, in step
-  /// Instead: this process is one rank of several. In paths of the graph, of weights, outputs and
-  /// what is expected `{rank}` is its number.
+  bool keep = false;       ///< keep outputs in the record
+  std::int64_t ranks = 1;  ///< in this process, in lockstep
+  /// Alternative: this process is one rank of several. In paths of the graph, weights, outputs and
+  /// expected outputs, `{rank}` is its number.
   std::shared_ptr<Communicator> others = {};
   Replication replication;
   std::string expect;       ///< a safetensors file of another system's outputs, to compare with
-  Tolerance tolerance;      ///< of `expect`; unnamed: a yardstick decides, as of `check`
-  std::string save;         ///< a safetensors file for the outputs; of several ranks with `{rank}`
+  Tolerance tolerance;      ///< for `expect`; if unset, the yardstick of `check` decides
+  std::string save;         ///< a safetensors file for the outputs; for several ranks with `{rank}`
   std::string command;      ///< for the record
   bool times = false;       ///< for the record
-  bool hash_files = false;  ///< for the record: what was read, with its SHA-256
+  bool hash_files = false;  ///< for the record: files that were read, with SHA-256
 };
 
 struct RunSummary {
-  std::size_t steps = 0, failed = 0;  ///< failed: numbers apart by more than they may
+  std::size_t steps = 0, failed = 0;  ///< failed: numbers that exceed the tolerance
 };
 
-/// Called with the record of each graph that the pipeline makes, when it is done.
+/// Called with the record of each graph of the pipeline, when it is complete.
 using RunDone = std::function<Status(const RunRecord&, const LoadedRules&)>;
 
 Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& request, const Log& log,

@@ -24,8 +24,8 @@
 namespace pw {
 namespace {
 
-/// The steps of one planned graph. Sequences go on from step to step: each engine remembers what
-/// attention has seen.
+/// The steps of one planned graph. Sequences continue from step to step: each engine stores the
+/// attention state.
 class StepLoop {
  public:
   StepLoop(const RunRequest& request, const Graph& original, StepEngine& engine, RunSteps& all,
@@ -53,17 +53,17 @@ class StepLoop {
     if (const CompileCache* cache = request_.engine.cache.get(); cache && cache->missing() > 0)
       return fail(error_in(
           request_.graph.path, "PW1219",
-          fmt::format("{} kernels of it cannot run here: they are not in it, or not for this "
-                      "machine",
+          fmt::format("{} of its kernels cannot run here: the file lacks them, or has them for "
+                      "another machine",
                       cache->missing()),
-          "compile it again, with this program on this machine"));
+          "recompile it with this program on this machine"));
     for (const PlannedStep& planned : steps) PW_TRY(run_one(*executable, planned));
     finish_record(*executable, record_, log_);
     return {};
   }
 
  private:
-  /// The rank of this process's first weights.
+  /// Returns the rank of this process's first weights.
   [[nodiscard]] std::int64_t first_rank() const {
     return request_.others ? request_.others->rank() : 0;
   }
@@ -112,7 +112,7 @@ class StepLoop {
     return {};
   }
 
-  /// Fails if a file that the step has read has changed: its numbers are void then.
+  /// Fails if a file that the step has read has changed, which invalidates its numbers.
   [[nodiscard]] Status check_files() const {
     for (const Weights& weights : weights_) PW_TRY(weights.check_files());
     if (expected_) PW_TRY(expected_->file().check_unchanged());
@@ -136,8 +136,8 @@ class StepLoop {
     const ExpectedTensors found = PW_TRY(find_expected(original_, *expected_, at, count));
     if (found.by_place && at == 0)
       log_.say(
-          fmt::format("note: {} has other names than the outputs: they are taken in their order, "
-                      "{} as {} first",
+          fmt::format("note: {} has none of the outputs' names, so tensors are matched in order, "
+                      "starting with {} as {}",
                       request_.expect, found.of_output.front()->name, output_name(original_, 0)));
     std::vector<ExpectedCheck> out;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -157,7 +157,7 @@ class StepLoop {
   const RunRequest& request_;
   const Graph& original_;
   StepEngine& engine_;
-  RankGroups stated_;  ///< by the graph before rewriting: an op that said it may be gone
+  RankGroups stated_;  ///< from the graph before rewriting, which may remove the ops
   RunSteps& all_;
   RunRecord& record_;
   const Log& log_;
@@ -175,7 +175,7 @@ Result<std::string> digest_of(const std::string& path) {
   return digest;
 }
 
-/// The rules that were named, and all that is built in as one.
+/// Lists the named rules, and all built-in ones as one file.
 void add_rules(std::vector<RunRecord::File>& out, const RuleSet& rules, const SourceMap& sources) {
   KeyParts library;
   for (const ast::File& file : rules.files) {

@@ -1,4 +1,4 @@
-// Parts of the main job: the steps of one planned graph, and what a record says of files.
+// Parts of the main job: the steps of one planned graph, and the files of a record.
 #pragma once
 
 #include <map>

@@ -8,10 +8,10 @@
 namespace pw {
 namespace {
 
-constexpr std::int64_t kManyRows = 4096;  // what a step of a served model rarely has
+constexpr std::int64_t kManyRows = 4096;  // more than a step of a served model usually has
 
-/// Returns true if an input has one whole number a token, in rows of several, as token ids i64[2,
-/// 12] of a batch.
+/// Returns true if an input has one integer for each token, in rows of several, such as token ids
+/// i64[2, 12] of a batch.
 bool has_number_a_token(const Graph& graph, std::int64_t tokens) {
   return std::any_of(graph.inputs().begin(), graph.inputs().end(), [&](ValueId input) {
     if (!rows_of_input(graph, input)) return false;
@@ -31,9 +31,10 @@ Status check_static_rows(const Graph& graph, std::int64_t tokens) {
     return {};
   return fail(
       error_in("graph " + graph.name, "PW1404",
-               fmt::format("a step of {} tokens: the graph is static, and its inputs have {} rows",
-                           tokens, fmt::join(rows, " or ")),
-               fmt::format("--tokens {}; or {}", rows.front(), symbol_hint(graph, rows.front()))));
+               fmt::format("a step has {} tokens, but the graph is static with {} rows", tokens,
+                           fmt::join(rows, " or ")),
+               fmt::format("use --tokens {}, or {}", rows.front(),
+                           symbol_hint(graph, rows.front()))));
 }
 
 std::string symbol_hint(const Graph& graph, std::int64_t rows) {
@@ -43,7 +44,7 @@ std::string symbol_hint(const Graph& graph, std::int64_t rows) {
     if (rows_of_input(graph, input) == rows && dims.size() < kNamed)
       dims.push_back(fmt::format("{}.0", graph.value_name(input)));
   return fmt::format(
-      "`--symbol n={}` makes the rows of a dump symbolic, `symbol n in 1..{} tokens` those of a "
+      "make the rows symbolic: `--symbol n={}` for a dump, `symbol n in 1..{} tokens` in a "
       ".pwg",
       dims.empty() ? "INPUT.AXIS" : fmt::format("{}", fmt::join(dims, ",")),
       std::max<std::int64_t>(rows, 1));
@@ -55,7 +56,7 @@ std::string many_rows_note(const Graph& graph) {
       std::find_if(rows.begin(), rows.end(), [](std::int64_t count) { return count > kManyRows; });
   if (many == rows.end()) return "";
   return fmt::format(
-      "note: the graph is static: it has one size, of {} rows, and no capture sizes; {}", *many,
+      "note: the graph is static: it has only one size, {} rows, and no capture sizes; {}", *many,
       symbol_hint(graph, *many));
 }
 

@@ -113,7 +113,7 @@ class Artifact(ProgramTest):
     def test_what_is_none_is_refused(self):
         self.assertIn("none.pwx", self.pwr("run", self.file("none.pwx", "no artifact"), code=3).stderr)
         done = self.pwr("run", self.artifact("eager"), *RULES, code=3)
-        self.assertIn("rewritten and planned already", done.stderr)
+        self.assertIn("already rewritten and planned", done.stderr)
 
 
 class Plugins(ProgramTest):

@@ -49,7 +49,7 @@ class Mistakes(ProgramTest):
 
     def test_no_test_is_an_error(self):
         rules = self.file("r.pwr", RULES)
-        self.assertIn("no test's name holds `wrong`", self.pwr("test", rules, "--only", "wrong", code=1).stderr)
+        self.assertIn("no test has a name that contains `wrong`", self.pwr("test", rules, "--only", "wrong", code=1).stderr)
         self.assertIn("the named files have no tests", self.pwr("test", self.file("none.pwr", RULES.partition("test")[0]), code=1).stderr)
         self.assertIn("1 test, 0 failed", self.pwr("test", rules, "--only", "righ").stdout)
 

@@ -32,14 +32,14 @@ class Plan(ProgramTest):
         graph = self.file("small.pwg", "graph g { symbol n in 1..64 tokens  in x: f32[n, 8]\n  y = relu(x)\n  out y }\n")
         some = self.file("some.pwr", "capture { sizes 8, 64, 65, 512 }\n")
         done = self.pwr("plan", graph, "-r", some)
-        self.assertIn("capture sizes 65, 512 of the rules are left out: a step has at most 64 tokens", done.stderr)
+        self.assertIn("capture sizes 65, 512 of the rules are omitted: a step has at most 64 tokens", done.stderr)
         self.assertEqual(json.loads(done.stdout)["capture_sizes"], [8, 64])
         none = self.file("none.pwr", "capture { sizes 128, 256 }\n")
         done = self.pwr("plan", graph, "-r", none)
-        self.assertIn("capture sizes 128, 256 of the rules are left out", done.stderr)
-        self.assertIn("the default ones are planned", done.stderr)
+        self.assertIn("capture sizes 128, 256 of the rules are omitted", done.stderr)
+        self.assertIn("the default sizes are planned", done.stderr)
         self.assertEqual(json.loads(done.stdout)["capture_sizes"][:3], [1, 2, 4])
-        self.assertNotIn("left out", self.pwr("plan", graph, "-r", self.file("all.pwr", "capture { sizes 8, 64 }\n")).stderr)
+        self.assertNotIn("omitted", self.pwr("plan", graph, "-r", self.file("all.pwr", "capture { sizes 8, 64 }\n")).stderr)
         self.assertIn("PW0724", self.pwr("plan", graph, "--sizes", "8,65", code=3).stderr)
 
     def test_options_that_would_be_ignored_are_refused(self):
@@ -56,7 +56,7 @@ class Plan(ProgramTest):
             self.assertEqual(done.stdout, "")
             self.assertIn(args[0], done.stderr)
         rules = self.file("sizes.pwr", "capture { sizes 8, 16 }\n")
-        self.assertIn("--size-cap changes nothing", self.pwr("plan", self.model, "-r", rules, "--size-cap", "8").stderr)
+        self.assertIn("--size-cap has no effect", self.pwr("plan", self.model, "-r", rules, "--size-cap", "8").stderr)
         self.assertEqual(json.loads(self.pwr("plan", self.model, "--size-cap", "8").stdout)["capture_sizes"], [1, 2, 4, 8])
 
     def test_dispatch_is_explained(self):

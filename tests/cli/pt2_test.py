@@ -135,7 +135,7 @@ class Pt2(ProgramTest):
         self.refused(config(payload("weight_0", meta([number(2)], [3], 1))), "PW0531", "the tensor extends to element 4", export)
         self.refused(config(payload("../../../etc/hostname", meta([number(1)], [1]))), "PW0531", "the archive has no entry", export)
         done = self.pwr("import", self.file("g.pwg", b"graph g { in x: f32[2]\n out x }"), "--save-weights", self.path("w"), code=3)
-        self.assertIn("error[PW1274]: there are no weights in this file", done.stderr)
+        self.assertIn("error[PW1274]: this file contains no weights", done.stderr)
 
 
 if __name__ == "__main__":

@@ -95,8 +95,8 @@ class Ranges(unittest.TestCase):
         self.assume()
         done = self.pwr("opt", "-o", "out.pwg")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("tokens 1..16: right for steps where n % 4 == 0, n >= 8;", done.stderr)
-        self.assertIn("tokens 17..64: right for steps where n % 4 == 0;", done.stderr)
+        self.assertIn("tokens 1..16: valid for steps where n % 4 == 0, n >= 8;", done.stderr)
+        self.assertIn("tokens 17..64: valid for steps where n % 4 == 0;", done.stderr)
         for name in ("1-16", "17-64"):
             self.assertIn("maximum", (self.path / f"out.{name}.pwg").read_text(encoding="utf-8"))
             self.assertIn("relu", (self.path / f"out.{name}.otherwise.pwg").read_text(encoding="utf-8"))

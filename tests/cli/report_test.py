@@ -36,7 +36,7 @@ class Report(ProgramTest):
         for section in ("Pieces", "Numbers"):
             self.assertNotIn("captured", sections[section])  # eager captures nothing
         self.assertRegex(sections["Padding"], r"5–8 +8 +3 +37.5 %")
-        self.assertRegex(sections["Memory"], r"alive where the arena is fullest: at \S+ of piece_2")
+        self.assertRegex(sections["Memory"], r"live at the peak of the arena: at \S+ of piece_2")
         self.assertRegex(sections["Numbers"], r"7 +8 +eager +the next planned size")
         self.assertIn("fused_add_rms_norm", sections["Graph"])
         arena = json.loads(self.pwr("plan", *DEMO, *LLM).stdout)["memory"]["arena_bytes"]

@@ -195,7 +195,7 @@ TEST_CASE("artifact: it is refused on another device than it was compiled for", 
   CHECK(outcome_of(of_artifact(path)).error == "");
   const std::string other = changed(path, "\"arch\": \"sm_90\"", "\"arch\": \"sm_80\"");
   CHECK(outcome_of(of_artifact(other)).error ==
-        "PW1219: it was compiled for sm_80, and this device is sm_90");
+        "PW1219: it was compiled for sm_80, but this device is sm_90");
 }
 
 TEST_CASE("artifact: the same input gives the same bytes", "[artifact]") {

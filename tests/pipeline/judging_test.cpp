@@ -65,7 +65,7 @@ TEST_CASE("judging: a counterexample beats a proof, and the contradiction is rep
     CHECK(found.verdict == samples);
     CHECK(found.known == KnownBy::samples);
     CHECK_FALSE(found.contradiction.empty());
-    CHECK(found.print().find("a bug of Piecewise") != std::string::npos);
+    CHECK(found.print().find("a bug in Piecewise") != std::string::npos);
   }
 }
 

@@ -217,7 +217,7 @@ TEST_CASE("pipeline: a symbol that cannot have its number is refused", "[pipelin
   RunRequest request = request_of(written("pipeline_batched.pwg", kBatched));
   request.tokens.clear();
   request.graph.values = {"b=1"};
-  CHECK(settled(request) == "PW1470: b is 1 by this, and the graph declares it in 2..64");
+  CHECK(settled(request) == "PW1470: b would be 1, but the graph declares it in 2..64");
   request.graph.values = {"bb=4"};
   CHECK(settled(request) == "PW1470: the graph has no symbol `bb`");
   request.graph.values = {"b"};
@@ -230,9 +230,9 @@ TEST_CASE("pipeline: a symbol that cannot have its number is refused", "[pipelin
   // Beyond what is planned for, a number must be given.
   request.graph.tokens = "b";
   request.plan.max_tokens = 256;
-  CHECK(settled(request) == "PW1470: no number is given for the symbol s, which is in 1..512");
+  CHECK(settled(request) == "PW1470: the symbol s, which is in 1..512, has no number");
   request.given.emplace("x", Tensor(DType::f32, {1, 6, 8}));
-  CHECK(settled(request) == "PW1470: b is 1 by this, and the graph declares it in 2..64");
+  CHECK(settled(request) == "PW1470: b would be 1, but the graph declares it in 2..64");
 }
 
 TEST_CASE("pipeline: a session's contexts are apart", "[pipeline]") {

@@ -335,7 +335,7 @@ TEST_CASE("proofs: a wrong rewrite is left, and named", "[proofs]") {
   CHECK(run.proof.left.front().pass == "first");
   CHECK(run.proof.left.front().node == "a");
   CHECK_FALSE(run.proof.left.front().reason.empty());
-  CHECK(run.proof.print() == "2 rewrites: 1 by proved rules, 0 proved on the spot, 1 not proved");
+  CHECK(run.proof.print() == "2 rewrites: 1 by proved rules, 0 proved individually, 1 not proved");
 }
 
 }  // namespace pw

@@ -230,7 +230,7 @@ pipeline ranged { for tokens in ranges(LIMIT) { greedy { small_sum } } }
 """
         rules = [self.file(f"r{limit}.pwr", text.replace("LIMIT", str(limit))) for limit in (32, 40)]
         args = [["run", self.graph("llama", 2), "-r", r, "-p", "ranged", "--tokens", "3", "--ranks", "mpi"] for r in rules]
-        self.refused(*args, "at 33 tokens the ranks part at collective 1", "rank 0 issues all_reduce", "rank 1 fused_all_reduce_rms_norm")
+        self.refused(*args, "at 33 tokens the ranks diverge at collective 1", "rank 0 issues all_reduce", "rank 1 fused_all_reduce_rms_norm")
 
     def test_a_size_that_differs(self):
         """One rank sums its embedding in f32."""
@@ -243,13 +243,13 @@ pipeline ranged { for tokens in ranges(LIMIT) { greedy { small_sum } } }
 
     def test_a_batch_that_is_padded_on_one_rank(self):
         args = self.arguments("llama", 2, "--ranks", "mpi")
-        self.refused(args, [*args, "--no-pad"], "at 3 tokens the ranks part at collective 1", "of 2048 bytes", "of 1536 bytes")
+        self.refused(args, [*args, "--no-pad"], "at 3 tokens the ranks diverge at collective 1", "of 2048 bytes", "of 1536 bytes")
 
     def test_steps_that_differ(self):
         args = self.arguments("llama", 2, "--ranks", "mpi")
         other = [*args]
         other[other.index(TOKENS)] = "1,7,15,34"
-        self.refused(args, other, "in step 4 the ranks part at collective 1")
+        self.refused(args, other, "in step 4 the ranks diverge at collective 1")
 
     # ---- failure
 

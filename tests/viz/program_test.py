@@ -80,7 +80,7 @@ class Program(unittest.TestCase):
         self.assertIn('fillcolor="#ffea46", fontcolor="#000000"', dot)  # the most
         self.assertRegex(dot, r"ms: 1 \(dark\) to 5 \(light\), \d nodes have a number")
         said = call("pwviz", *TINY[:-1], "--overlay", numbers)  # not -q
-        self.assertIn("the overlay is left out: an outline has no colors", said.stderr)
+        self.assertIn("the overlay is omitted: an outline has no colors", said.stderr)
         for bad in ("", "[]", '{"a": "b"}', '{"a": 1e999}'):
             numbers.write_text(bad, encoding="utf-8")
             done = call("pwviz", *TINY, "--overlay", numbers, "-o", self.folder / "bad.html")
