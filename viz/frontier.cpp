@@ -72,7 +72,7 @@ class Chart {
     }
     text(kLeft + kWide / 2, kTop + kHigh + 38, "middle", "captured sizes");
     const double middle = kTop + kHigh / 2;
-    text(14, middle, "middle", "time above the least",
+    text(14, middle, "middle", "time above the minimum",
          fmt::format(" transform=\"rotate(-90 14 {:.1f})\"", middle));
   }
   void curve(const FrontierCurve& curve, std::size_t i) {
@@ -89,7 +89,7 @@ class Chart {
       out_ += fmt::format(
           "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"white\" stroke=\"{}\" "
           "stroke-width=\"2\"><title>{}: the default sizes, {}, {:.2f} % above the "
-          "least</title></circle>\n",
+          "minimum</title></circle>\n",
           x(static_cast<double>(graphs)), y(above), look.color, viz::xml_escaped(curve.name),
           graphs, above);
     const double row = kTop + 18 + 18 * static_cast<double>(i);

@@ -27,7 +27,7 @@ std::vector<std::pair<std::uint32_t, double>> numbers_of(const UnionGraph& graph
 void shade_boxes(Scene& scene, const UnionGraph& graph, const Overlay& overlay) {
   const auto numbers = numbers_of(graph, overlay);
   if (numbers.empty()) {
-    scene.caption += "; no node has a number of " + clean(overlay.title);
+    scene.caption += "; no node has a number in " + clean(overlay.title);
     return;
   }
   const auto by_number = [](const auto& a, const auto& b) { return a.second < b.second; };

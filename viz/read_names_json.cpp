@@ -55,7 +55,7 @@ Result<std::vector<NamedRewrite>> named_journal_from_json(std::string_view text,
           if (value.is_object()) rewrite.bindings.emplace_back(name, text_of(value, "name"));
       out.push_back(std::move(rewrite));
     } else if (kind != "pass_end") {
-      return refuse(file + ":" + std::to_string(number), "this line is no event of a journal",
+      return refuse(file + ":" + std::to_string(number), "this line is not a journal event",
                     "`pwr opt --trace DIR` writes DIR/journal.jsonl");
     }
   }
@@ -65,11 +65,11 @@ Result<std::vector<NamedRewrite>> named_journal_from_json(std::string_view text,
 Result<Overlay> overlay_from_json(std::string_view text, const std::string& file) {
   constexpr const char* kHelp = "an overlay is {\"NAME\": NUMBER, …}: names of nodes or values";
   const Parsed json = Parsed::parse(text, nullptr, false);
-  if (!json.is_object()) return refuse(file, "this is no JSON object", kHelp);
+  if (!json.is_object()) return refuse(file, "this is not a JSON object", kHelp);
   Overlay out;
   for (const auto& [name, number] : json.items()) {
     if (!number.is_number() || !std::isfinite(number.get<double>()))
-      return refuse(file + " at /" + name, "a number was expected", kHelp);
+      return refuse(file + " at /" + name, "this is not a finite number", kHelp);
     out.numbers[name] = number.get<double>();
   }
   return out;

@@ -16,7 +16,7 @@ Result<std::string> render_as(const std::string& path, const VizInput& input,
   if (extension == "md") return render_markdown(input, options);
   if (extension == "html" || extension == "htm") return render_html(input, options);
   return fail(error_in(
-      "the picture", "PW0903", "nothing is drawn as `" + path + "`",
+      "the picture", "PW0903", "unknown picture format `" + path + "`",
       "the extensions are .dot .gv .svg .png .pdf .html .htm .txt .md .me.json .sync.json"));
 }
 

@@ -25,7 +25,7 @@ class WithoutGraphviz(ProgramTest):
         for kind in ("svg", "png", "pdf"):
             done = self.without("pwviz", graph, "-o", self.path(f"g.{kind}"))
             self.assertEqual(done.returncode, 5)
-            self.assertRegex(done.stderr, r"error\[PW0907\]: Graphviz is not here: .*libgvc\.so\.6")
+            self.assertRegex(done.stderr, r"error\[PW0907\]: Graphviz is missing: .*libgvc\.so\.6")
             self.assertIn("apt install graphviz", done.stderr)
             self.assertFalse(Path(self.path(f"g.{kind}")).exists())
         for kind in ("html", "dot", "txt", "md"):

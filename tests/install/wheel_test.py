@@ -139,7 +139,7 @@ class Wheel(unittest.TestCase):
         without = {"LD_LIBRARY_PATH": str(broken)}
         self.assertIn("not found", next(line for line in self.bin("pwr", "doctor", env=without).splitlines() if "Graphviz" in line))
         said = self.bin("pwviz", "g.pwg", "-o", "g.svg", env=without, cwd=self.folder, code=5)
-        self.assertRegex(said, r"error\[PW0907\]: Graphviz is not here: .*libgvc")
+        self.assertRegex(said, r"error\[PW0907\]: Graphviz is missing: .*libgvc")
         self.assertIn("apt install graphviz", said)
         self.assertFalse((self.folder / "g.svg").exists())
         for name in ("g.html", "g.dot", "g.txt", "g.md"):

@@ -166,7 +166,7 @@ class Rewritten(Page):
         self.tab("rewrites")
         tried = self.driver.find_element(By.XPATH, "//div[@id='rewrite-list']/h2[starts-with(text(), 'pass norm_quant')]/following-sibling::details")
         tried.find_element(By.TAG_NAME, "summary").click()
-        self.assertIn("attempts: nodes from which", tried.text)
+        self.assertIn("attempts: nodes where a match", tried.text)
         rows = [[cell.text for cell in row.find_elements(By.TAG_NAME, "td")] for row in tried.find_elements(By.CSS_SELECTOR, "tbody tr")]
         taken = {row[0]: int(row[4]) for row in rows}
         for rule, attempts, found, guarded, made, _ in rows:
@@ -228,7 +228,7 @@ class Rewritten(Page):
     def test_keyboard_alone(self):
         self.keys("?")
         self.assertTrue(self.driver.find_element(By.ID, "help").is_displayed())
-        self.assertIn("walk from box to box", self.text("#help"))
+        self.assertIn("move from box to box", self.text("#help"))
         self.shot("help")
         self.keys(Keys.ESCAPE)
         self.assertFalse(self.driver.find_element(By.ID, "help").is_displayed())

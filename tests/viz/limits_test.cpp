@@ -97,7 +97,7 @@ TEST_CASE("limits: a page of too many nodes is an error", "[viz]") {
   VizOptions options;
   options.most_page_nodes = 100;
   CHECK(message(render_html({{{"input", d.graph}}}, options)) ==
-        "a page of 134 nodes is more than a browser holds: at most 100");
+        "a page of 134 nodes exceeds the limit of a browser: at most 100");
 }
 
 TEST_CASE("limits: a page counts the numbers of an overlay that it has no node for", "[viz]") {

@@ -193,18 +193,18 @@ Diagnostic problem(const std::string& message, const std::string& help = "") {
 
 tl::unexpected<Diagnostics> explain(int status) {
   if (!WIFEXITED(status))
-    return fail(problem("Graphviz ended by signal " + std::to_string(WTERMSIG(status)),
+    return fail(problem("Graphviz was terminated by signal " + std::to_string(WTERMSIG(status)),
                         "write .dot or .txt instead"));
   switch (WEXITSTATUS(status)) {
-    case kSyntax: return fail(problem("Graphviz does not read the DOT text"));
+    case kSyntax: return fail(problem("Graphviz cannot parse the DOT text"));
     case kLayout:
-      return fail(problem("Graphviz found no layout", "write .dot and try another program"));
+      return fail(problem("Graphviz found no layout", "write .dot and use another program"));
     case kTooLarge:
       return fail(problem(
-          "a PNG has at most 32 767 pixels a side and 100 million in all, and this has more",
+          "the picture exceeds the limits of PNG: 32 767 pixels a side, 100 million in all",
           "write .svg, or fold more with --collapse"));
     default:
-      return fail(problem("Graphviz could not draw this format", "is its plugin installed?"));
+      return fail(problem("Graphviz could not draw this format", "check that its plugin is installed"));
   }
 }
 
@@ -213,16 +213,16 @@ tl::unexpected<Diagnostics> explain(int status) {
 Result<std::string> lay_out(const std::string& dot, const std::string& format, int deadline_ms,
                             const char* engine) {
   if (!library().problem.empty())
-    return fail(error_in("the picture", "PW0907", "Graphviz is not here: " + library().problem,
+    return fail(error_in("the picture", "PW0907", "Graphviz is missing: " + library().problem,
                          "install it (Debian: apt install graphviz), or write .html, .dot, .txt or "
-                         ".md, which need none"));
+                         ".md, which do not need it"));
   int ends[2];
-  if (::pipe(ends) != 0) return fail(problem("no pipe could be opened"));
+  if (::pipe(ends) != 0) return fail(problem("cannot open a pipe"));
   const pid_t child = ::fork();
   if (child < 0) {
     ::close(ends[0]);
     ::close(ends[1]);
-    return fail(problem("no process could be started"));
+    return fail(problem("cannot start a process"));
   }
   if (child == 0) {
     ::close(ends[0]);

@@ -79,7 +79,7 @@ Result<std::string> render_html(const VizInput& input, const VizOptions& options
     return fail(
         error_in("the picture", "PW0906",
                  "a page of " + std::to_string(graph.nodes.size()) +
-                     " nodes is more than a browser holds: at most " +
+                     " nodes exceeds the limit of a browser: at most " +
                      std::to_string(options.most_page_nodes),
                  "`--view overview -o x.svg` draws its groups; .txt and .md have no limit"));
   const viz::Links links = viz::link(graph, input.related, options.progress);

@@ -1,24 +1,24 @@
-// The state of the page, in one place: what is shown, what is chosen. Whoever changes it calls
-// `change`, and all that listen draw themselves anew.
+// The state of the page in one place: the view and the selection. To change it, call `change`, which
+// redraws all listeners.
 const app = (() => {
   const state = {
     now: data.versions - 1,                   // version shown
-    base: 0,                                  // version that it is compared with
+    base: 0,                                  // version to compare with
     beside: false,                            // side by side
-    ghosts: false,                            // show what is in neither of the two
+    ghosts: false,                            // show nodes in neither of the two
     labels: false,                            // show types on edges
     idle: false,                              // show passes that changed nothing
     folded: true,                             // each shape once
-    expanded: new Set(),                      // open groups: what they are alike to
-    copy: data.groups.map(g => g.beside[0]),  // by first of equal ones: that which stands for all, while folded
+    expanded: new Set(),                      // open groups, by `alike`
+    copy: data.groups.map(g => g.beside[0]),  // by first of equal groups: the copy that represents all while folded
     picked: null,                             // { node } | { group } | { input } | { output }
     rewrite: -1,                              // chosen rewrite
     query: '',
-    found: null,  // what the search finds: a test of nodes
+    found: null,  // the predicate of the search
     overlay: data.overlay !== null,
   };
   const listeners = [];
-  let layout = 0;  // counts changes of places
+  let layout = 0;  // counts changes of the layout
   return {
     state,
     listen: act => listeners.push(act),
@@ -32,13 +32,13 @@ const app = (() => {
 })();
 const mostBoxes = data.raw.most;  // more nodes than these start folded into their groups
 
-/// Passes that are listed.
+/// Returns the listed passes.
 const visibleSteps = () =>
     data.steps.map((_, i) => i).filter(i => app.state.idle || i === 0 || !data.steps[i].hidden || i === app.state.now);
-/// Whether all passes are shown at once: the input beside the last version.
+/// Returns true if all passes are shown at once: the input next to the last version.
 const showsAll = () =>
     data.versions > 1 && app.state.base === 0 && app.state.now === data.versions - 1 && data.versions !== 2;
-/// One pass: what it did to the version before it.
+/// Shows one pass: its changes to the previous version.
 function showPass(v) {
   app.change({base: Math.max(0, v - 1), now: v});
   stage.follow();
@@ -52,17 +52,17 @@ function goBy(by) {
   const next = list[Math.min(list.length - 1, Math.max(0, at + by))];
   if (next !== undefined) showPass(next);
 }
-/// What a node is between the two versions that are shown.
+/// Returns the state of a node between the two visible versions.
 const stateOf = n => data.state(n, app.state.base, app.state.now);
-/// "after clean", or "clean → attention_quant".
+/// Returns "after clean", or "clean → attention_quant".
 const versionName = v => data.steps[v].pass || 'graph';
 const shownName = () => app.state.base === app.state.now ?
     versionName(app.state.now) :
     versionName(app.state.base) + ' → ' + versionName(app.state.now);
-/// Groups that are drawn while equal ones are folded, down to a depth, as what they are alike to.
+/// Returns the groups drawn while equal ones are folded, down to a depth, by `alike`.
 const groupsDownTo = depth =>
     data.groups.filter((group, g) => group.depth < depth && group.beside[0] === g).map(group => group.alike);
-/// How many boxes are drawn with the groups open down to a depth.
+/// Returns the number of boxes if groups are open down to a depth.
 function boxesAt(depth) {
   const first = g => data.groups[g].beside[0] === g && (data.groups[g].parent < 0 || first(data.groups[g].parent));
   let boxes = data.groups.filter((group, g) => group.depth === depth && first(g)).length;

@@ -1,9 +1,9 @@
 'use strict';
-// Small words that every other file uses.
+// Helpers for all other files.
 const $ = id => document.getElementById(id);
 const make = (tag, text, name) => {
   const element = document.createElement(tag);
-  if (text !== undefined) element.textContent = text;  // never markup: names come from strangers
+  if (text !== undefined) element.textContent = text;  // never markup: names are untrusted
   if (name) element.className = name;
   return element;
 };
@@ -55,7 +55,7 @@ const glyphs = {
   plain: '',
   off: ''
 };
-/// A list that grows on request, so that no row is left out without saying so.
+/// Returns a list that shows the number of hidden rows, and grows on request.
 const longList = (rows, draw, batch = 300) => {
   const list = make('div'), more = make('p');
   let shown = 0;
@@ -70,7 +70,7 @@ const longList = (rows, draw, batch = 300) => {
   grow();
   return add(make('div'), list, more);
 };
-/// Says something to those who do not see it happen.
+/// Announces a change to screen readers.
 const announce = words => {
   $('said').textContent = words;
 };

@@ -1,8 +1,8 @@
-// The text of the graph with what differs between the two versions that are shown, pass by pass: the
-// lines that came and went, each with its neighbours.
+// The differences between the texts of the two visible versions, pass by pass: added and removed
+// lines, each with its neighbours.
 (() => {
   const parent = $('changes'), around = 2;
-  /// Lines of both versions in order: mark, text, node.
+  /// Returns the lines of both versions in order: mark, text, node.
   function lines() {
     const {base, now} = app.state, out = [], alive = (n, v) => data.first[n] <= v && v <= data.last[n];
     for (let n = 0; n < data.count; ++n) {
@@ -20,7 +20,7 @@
     if (parent.hidden) return;
     parent.replaceChildren();
     if (data.versions < 2) {
-      add(parent, make('p', 'There is one version of the graph, and nothing to compare it with.'));
+      add(parent, make('p', 'There is only one version of the graph, so there is nothing to compare.'));
       return;
     }
     const choice = make('select');

@@ -1,5 +1,5 @@
-// What the page knows: the columns of the data as typed arrays, and questions about nodes, values,
-// groups and edges. Nodes are numbered over all versions; a value is an input or a result.
+// The data of the page: its columns as typed arrays, and queries for nodes, values, groups and edges.
+// Nodes are numbered over all versions; a value is an input or a result.
 const data = (() => {
   const raw = JSON.parse($('data').textContent);
   const steps = raw.steps, versions = steps.length;
@@ -44,7 +44,7 @@ const data = (() => {
   const opKind = new Map();
   for (let i = 0; i < raw.opKinds.length; i += 2) opKind.set(raw.opKinds[i], raw.opKinds[i + 1]);
 
-  /// Every operand of a node with the versions in which it is read.
+  /// Returns every operand of a node with the versions that read it.
   function links(n) {
     const out = [], other = moved.get(n);
     for (let i = operandStart[n], slot = 0; i < operandStart[n + 1]; ++i, ++slot) {
@@ -71,7 +71,7 @@ const data = (() => {
   const name = n => raw.results[n] ? valueName(valueStart[n]) : op(n);
   const call = n => values(n).map(valueName).join(', ') + (raw.results[n] ? ' = ' : '') + op(n) + '(' +
       operands(n).map(valueName).join(', ') + ')' + text(raw.attributes[n]);
-  /// The lines in a box; their number agrees with the box's height.
+  /// Returns the lines in a box; their number matches the box's height.
   function lines(n) {
     const out = [op(n)];
     if (raw.attributes[n]) out.push(text(raw.attributes[n]));
@@ -81,7 +81,7 @@ const data = (() => {
     return out;
   }
 
-  // Groups: copies of shapes; those in no other first, each after the one that it stands in.
+  // Groups: copies of shapes; top-level groups first, then each after its parent.
   const groups = raw.groupShape.map((shape, i) => ({
                                       shape,
                                       name: text(raw.groupName[i]),
@@ -89,11 +89,11 @@ const data = (() => {
                                       parent: raw.groupParent[i],
                                       depth: 0,
                                       children: [],  // in their order
-                                      beside: null,  // all that are equal to it and stand beside it, itself included
-                                      alike: i,      // what stands at its place in the first group equal to its parent
+                                      beside: null,  // all equal siblings, itself included
+                                      alike: i,      // its counterpart in the first group equal to its parent
                                       nodes: null
                                     }));
-  const groupAt = [], placeAt = [];  // by depth, then by node: the group that it is in there, and its place in it
+  const groupAt = [], placeAt = [];  // by depth, then by node: its group, and its position in the group
   {
     let at = 0;
     const firstOf = new Map(), families = new Map();  // by shape; by parent and shape
@@ -102,7 +102,7 @@ const data = (() => {
       for (let runs = raw.groupNodes[at++]; runs > 0; --runs, at += 2)
         for (let k = 0; k < raw.groupNodes[at + 1]; ++k) nodes.push(raw.groupNodes[at] + k);
       group.nodes = nodes;
-      // What the name of the group around it says already is left out.
+      // Omits the prefix that the name of the parent group already has.
       group.label =
           parent && group.name.startsWith(parent.name + '.') ? group.name.slice(parent.name.length + 1) : group.name;
       if (!firstOf.has(group.shape)) firstOf.set(group.shape, g);
@@ -123,7 +123,7 @@ const data = (() => {
   }
   if (!groupAt.length) groupAt.push(new Int32Array(count).fill(-1)), placeAt.push(new Int32Array(count));
   const groupOf = groupAt[0];
-  /// The groups that hold a node, from the outside in.
+  /// Returns the groups that contain a node, outermost first.
   function groupsOf(n) {
     const out = [];
     for (const level of groupAt) {
@@ -132,12 +132,12 @@ const data = (() => {
     }
     return out;
   }
-  /// A name that no other group has: "piece_4/layers.3.mlp".
+  /// Returns a unique name: "piece_4/layers.3.mlp".
   const groupPath = g => (groups[g].parent < 0 ? '' : groupPath(groups[g].parent) + '/') + groups[g].name;
-  /// The place of a node in a group that holds it, which is that of its like in every copy.
+  /// Returns the position of a node in its group, which is equal in every copy.
   const placeIn = (g, n) => placeAt[groups[g].depth][n];
 
-  // Edges between what is drawn: from a node or (below zero) an input, to a node.
+  // Edges between drawn items: from a node or (below zero) an input, to a node.
   const edges = {from: [], to: [], value: [], first: [], last: []}, edgeStart = new Int32Array(count + 1);  // by reader
   const ports = groupAt.map(() => []),
         portAt = new Int32Array(groups.length);  // ports: by depth, on top of the group it enters
@@ -170,7 +170,7 @@ const data = (() => {
   const users = (n, v) =>
       (readers.get(n) || []).filter(e => edges.first[e] <= v && v <= edges.last[e]).map(e => edges.to[e]);
 
-  // What happened: each rewrite with its rule.
+  // Each rewrite with its rule.
   const rewrites = [];
   for (let i = 0; i < raw.rewrites.length;) {
     const take = () => {
@@ -197,7 +197,7 @@ const data = (() => {
     if (rewrite.rule >= 0)
       for (const n of rewrite.matched) list(matchedIn, n).push(r);
   });
-  // What nearly matched in the last version, the nearest first, and by node.
+  // Near misses in the last version, nearest first, and by node.
   const misses = [], missesAt = new Map();
   for (let i = 0, raws = raw.misses || []; i < raws.length;) {
     const [rule, code, message, help, matched, size, at, k] = raws.slice(i, i + 8),
@@ -212,10 +212,10 @@ const data = (() => {
   const ruleName = rewrite => rewrite.rule < 0 ? steps[rewrite.version].pass : raw.rules[rewrite.rule].name;
   const rulePlace = rewrite => rewrite.rule < 0 ? 'a built-in pass' :
       raw.rules[rewrite.rule].file              ? raw.rules[rewrite.rule].file + ':' + raw.rules[rewrite.rule].line :
-                                                  'its file was not given';
+                                                  'unknown file';
 
   const within = (list, base, now) => list.some(v => v > Math.min(base, now) && v <= Math.max(base, now));
-  /// What a node is between two versions: off (in neither), plain, added, removed, changed, or matched and kept.
+  /// Returns the state of a node between two versions: off (in neither), plain, added, removed, changed, or matched.
   function state(n, base, now) {
     const is = first[n] <= now && now <= last[n], was = first[n] <= base && base <= last[n];
     if (!is || !was) return is ? 'added' : was ? 'removed' : 'off';
@@ -223,13 +223,13 @@ const data = (() => {
     if (matchedIn.has(n) && within(matchedIn.get(n).map(r => rewrites[r].version), base, now)) return 'matched';
     return 'plain';
   }
-  /// The same of an edge, by the runs of versions that have it.
+  /// Returns the state of an edge, from the runs of versions that have it.
   function edgeState(life, base, now) {
     const is = life.some(l => l[0] <= now && now <= l[1]), was = life.some(l => l[0] <= base && base <= l[1]);
     return is ? (was ? 'plain' : 'added') : was ? 'removed' : 'off';
   }
   const countsOf = new Map();
-  /// How many nodes of a group are in each state between two versions.
+  /// Counts the nodes of a group in each state between two versions.
   function groupStates(g, base, now) {
     const key = (g * versions + base) * versions + now;
     if (!countsOf.has(key)) {
@@ -239,7 +239,7 @@ const data = (() => {
     }
     return countsOf.get(key);
   }
-  // By version: what came, went or changed there, and what reads another value since.
+  // By version: added, removed, and changed nodes, and those that read another value since.
   const touched = Array.from({length: versions}, () => []), redirected = Array.from({length: versions}, () => []);
   for (let n = 0; n < count; ++n) {
     if (first[n]) touched[first[n]].push(n);
@@ -250,7 +250,7 @@ const data = (() => {
   for (const [n, links] of moved)
     for (const link of links)
       if (link.first > first[n]) redirected[link.first].push(n);
-  /// The nodes that differ between two versions, in order; if none does, those that read something else.
+  /// Returns the nodes that differ between two versions, in order; if none do, those with other operands.
   function differences(base, now) {
     for (const lists of [touched, redirected]) {
       const found = new Set();
@@ -264,12 +264,12 @@ const data = (() => {
     }
     return [];
   }
-  /// A node as it is written in a version.
+  /// Returns the text of a node in a version.
   function statement(n, v) {
     const reads = [];
     for (const link of links(n))
       if (link.first <= v && v <= link.last) reads[link.slot] = link.value;
-    // What a later version changed was written otherwise.
+    // A later version may have changed the text.
     const at = (before.get(n) || []).find(b => b.version > v) || {op: raw.op[n], attributes: raw.attributes[n]};
     return values(n).map(valueName).join(', ') + (raw.results[n] ? ' = ' : '') + text(at.op) + '(' +
         reads.map(valueName).join(', ') + ')' + text(at.attributes);

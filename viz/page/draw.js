@@ -18,13 +18,13 @@ const font = '11px ui-monospace, "DejaVu Sans Mono", monospace', boldFont = 'bol
       titleFont = 'bold 12px system-ui, "DejaVu Sans", sans-serif',
       labelFont = '10px ui-monospace, "DejaVu Sans Mono", monospace';
 
-/// Blue to yellow, which reads in grey as dark to light.
+/// Blue to yellow, which is dark to light in grayscale.
 function scaleColor(x) {
   const stops = [[0, 32, 77], [64, 77, 107], [124, 123, 120], [188, 175, 111], [255, 234, 70]];
   const at = Math.min(3.999, Math.max(0, x * 4)), i = Math.floor(at), f = at - i;
   return 'rgb(' + stops[i].map((c, k) => Math.round(c + (stops[i + 1][k] - c) * f)).join(',') + ')';
 }
-/// A fill, and the text that stands out more on it.
+/// Returns a fill, and the text color with more contrast.
 function fillOf(x) {
   const fill = scaleColor(x), [r, g, b] = fill.match(/\d+/g).map(c => (c / 255) ** 2.2);
   return {fill, text: .2126 * r + .7152 * g + .0722 * b > .18 ? '#000' : '#fff'};
@@ -35,8 +35,8 @@ function overlayColor(n) {
   return fillOf(most > least ? (of.get(n) - least) / (most - least) : 1);
 }
 
-/// From far away: every box in one list, in typed arrays, made when first asked for. `node`: its number, −1 − that of a
-/// closed group, or farPort of what is neither.
+/// For low zoom: all boxes in one list of typed arrays, created lazily. `node`: its number, −1 − that of a closed
+/// group, or farPort for anything else.
 const farPort = -2147483648, farStates = ['off', 'plain', 'matched', 'changed', 'removed', 'added'];
 function farPlaces(places) {
   if (places.far) return places.far;
@@ -54,7 +54,7 @@ function farPlaces(places) {
 }
 
 class Picture {
-  /// `earlier`: the left one of two side by side, which shows the version that is compared with.
+  /// `earlier`: the left one of two side by side, which shows the version to compare with.
   constructor(parent, earlier, label) {
     this.earlier = earlier;
     this.frame = make('div', undefined, 'picture');
@@ -65,7 +65,7 @@ class Picture {
     this.note = make('div', undefined, 'note');
     add(parent, add(this.frame, this.canvas, this.note));
     this.screen = this.canvas.getContext('2d', {alpha: false});
-    this.context = this.screen;  // what is drawn on
+    this.context = this.screen;  // the canvas context
   }
   resize() {
     const ratio = window.devicePixelRatio || 1;
@@ -81,7 +81,7 @@ class Picture {
   toScreen(x, y) { return [(x - camera.x) * camera.k + this.width / 2, (y - camera.y) * camera.k + this.height / 2]; }
 
   version() { return this.earlier ? app.state.base : app.state.now; }
-  /// A state as this picture shows it: side by side, each shows what is in its own version.
+  /// Returns the visible state: side by side, each picture shows only its own version.
   seen(state) { return app.state.beside && state === (this.earlier ? 'added' : 'removed') ? 'off' : state; }
   state(n) { return this.seen(data.state(n, app.state.base, app.state.now)); }
   edgeState(life) { return this.seen(data.edgeState(life, app.state.base, app.state.now)); }
@@ -91,14 +91,14 @@ class Picture {
       if (this.seen(s) === 'off') counts.off += counts[s], counts[s] = 0;
     return counts;
   }
-  /// Whether a box is drawn; what is in neither version is, on request, a frame without a fill.
+  /// Returns true if a box is drawn; nodes in neither version are, on request, unfilled frames.
   visible(state) { return state !== 'off' || app.state.ghosts; }
 
   draw(places) {
     if (!this.width || !this.height) return;
     this.drawOn(this.screen, places, this.ratio);
   }
-  /// On a canvas, or on what writes SVG, with so many pixels for one of the screen.
+  /// Draws on a canvas, or on an SVG writer, at this many pixels per screen pixel.
   drawOn(c, places, ratio) {
     const k = camera.k, s = k * ratio, wide = this.width * ratio, high = this.height * ratio;
     this.context = c;
@@ -125,7 +125,7 @@ class Picture {
     this.context = this.screen;
   }
 
-  /// The items of a level that the window shows, in order.
+  /// Returns the items of a level in the window, in order.
   inWindow(level) {
     const [x0, y0, x1, y1] = this.window, found = [];
     level.grid.query(x0, y0, x1, y1, i => {
@@ -135,8 +135,8 @@ class Picture {
     return found.sort((a, b) => a - b).map(i => level.items[i]);
   }
 
-  /// From far away boxes that fall on the same spot are drawn once: the marked before the plain. In SVG
-  /// a row of spots alike is one rectangle.
+  /// At low zoom, draws boxes on the same spot once, marked ones preferred. In SVG a row of equal
+  /// spots is one rectangle.
   drawFar(places) {
     const c = this.context, spot = 3, wide = Math.ceil(this.width / spot) + 1, high = Math.ceil(this.height / spot) + 1,
           taken = new Uint8Array(wide * high), colors = [null, ink.soft, ...farStates.slice(2).map(s => ink[s])];
@@ -163,7 +163,7 @@ class Picture {
           c.fillRect(x0 + from / k, y0 + j / k, (i - from) / k, 1 / k);
         }
   }
-  /// On the canvas as an image of one pixel a spot, enlarged.
+  /// Draws on the canvas as an enlarged image with one pixel for each spot.
   drawSpots(taken, wide, high, colors, x0, y0, k) {
     const c = this.context, small = make('canvas');
     small.width = wide, small.height = high;
@@ -178,7 +178,7 @@ class Picture {
     c.imageSmoothingEnabled = false;
     c.drawImage(small, x0, y0, wide / k, high / k);
   }
-  /// By place from far away, how it is drawn: the number of its state, 0 for nothing.
+  /// Returns, for each box at low zoom, the number of its state; 0 if it is not drawn.
   farRanks(places) {
     const {base, now, found, beside} = app.state, old = this.far;
     if (old && old.places === places && old.base === base && old.now === now && old.found === found &&
@@ -231,7 +231,7 @@ class Picture {
       for (const item of this.inWindow(level))
         if (item.inner) this.eachEdge(item.inner, act);
   }
-  /// Paths of one look are stroked together.
+  /// Strokes paths with the same style together.
   drawEdges(places) {
     const looks = {plain: [], next: [], added: [], removed: [], nextAdded: [], nextRemoved: []};
     this.eachEdge(places, (edge, state) => {
@@ -244,7 +244,7 @@ class Picture {
              ['removed', ink.removed, 1.6, [5, 3]]])
       this.strokeAll(looks[look], color, width, dash);
   }
-  /// The type of the value that an edge carries, where it leaves its source.
+  /// Draws the type of an edge's value at its source.
   drawLabels(places) {
     const c = this.context, done = new Set();
     c.font = labelFont;
@@ -293,7 +293,7 @@ class Picture {
     c.textBaseline = 'top';
     c.fillText(this.fitted(groupTitle(item.index), item.w - 24, 7), item.x + 10, item.y + 6);
   }
-  /// All of a closed box; of an open one only the sides, so that what stands in it can be read.
+  /// Fills a closed box; for an open one only the sides, so that its contents stay readable.
   stripe(item) {
     const c = this.context, band = 12, step = 2 * band;
     c.fillStyle = ink.stripe1;
@@ -411,7 +411,7 @@ class Picture {
         item.x + 7, item.y + 19);
   }
 
-  /// The closed groups that hold what the search finds, or its like.
+  /// Returns the closed groups that contain search hits, or copies of them.
   hits() {
     const found = app.state.found, old = this.hitsOf;
     if (old && old.found === found && old.places === this.places) return old.items;
@@ -443,7 +443,7 @@ class Picture {
     });
   }
 
-  /// What is chosen stands out, with the edges at it; a chosen rewrite with the names of its rule.
+  /// Highlights the selection with its edges; a selected rewrite with the names of its rule.
   drawChosen(places) {
     const c = this.context, picked = app.state.picked, r = picked && stage.rectOf(picked);
     if (r) {
@@ -454,7 +454,7 @@ class Picture {
     }
     if (app.state.rewrite >= 0) this.drawRewrite(data.rewrites[app.state.rewrite], places);
   }
-  /// The edges at what is chosen; of a node, those that leave the groups around it too.
+  /// Returns the edges of the selection; for a node, also those that leave its groups.
   edgesOf(picked, places) {
     const at = (level, i) => (level.edgesAt.get(i) || []).map(e => level.edges[e]);
     let found = [];

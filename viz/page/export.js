@@ -1,6 +1,6 @@
-// What is seen, as a file: SVG from the same drawing calls as the canvas, or PNG from the canvas.
+// Exports the view: SVG from the same drawing calls as the canvas, or PNG from the canvas.
 
-/// The part of a canvas's context that Picture draws with, written down as SVG.
+/// Implements the canvas methods that Picture uses, and writes SVG.
 class SvgContext {
   constructor(width, height) {
     this.width = width;
@@ -75,7 +75,7 @@ class SvgContext {
 }
 
 const exporting = (() => {
-  /// The pictures that are shown, side by side where two are.
+  /// Draws the visible pictures, two of them side by side.
   function svg() {
     const shown = app.state.beside ? stage.pictures : [stage.picture];
     const parts = shown.map(picture => {

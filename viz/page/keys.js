@@ -1,22 +1,22 @@
-// Everything works from the keyboard; ? says how.
+// Keyboard shortcuts for everything; ? lists them.
 const keys = (() => {
   const list = [
     [
-      '[ ]', 'the pass before, the next pass; the picture moves to what it changed',
+      '[ ]', 'previous pass, next pass; the picture moves to its changes',
       {'[': () => goBy(-1), ']': () => goBy(1)}
     ],
-    ['i', 'all passes at once: the input beside the last version', {i: showAll}],
-    ['j k', 'the next change, the one before', {j: () => stage.goToChange(1), k: () => stage.goToChange(-1)}],
-    ['h', 'show, or hide again, what is in neither version', {h: () => app.change({ghosts: !app.state.ghosts})}],
-    ['x', 'types on the edges', {x: () => app.change({labels: !app.state.labels})}],
+    ['i', 'all passes at once: the input and the last version', {i: showAll}],
+    ['j k', 'next change, previous change', {j: () => stage.goToChange(1), k: () => stage.goToChange(-1)}],
+    ['h', 'show or hide nodes that are in neither version', {h: () => app.change({ghosts: !app.state.ghosts})}],
+    ['x', 'show types on the edges', {x: () => app.change({labels: !app.state.labels})}],
     [
-      '< >', 'all that the chosen node depends on, all that depends on it',
+      '< >', 'select all that the chosen node depends on, all that depends on it',
       {'<': () => bar.trace('up'), '>': () => bar.trace('down')}
     ],
-    ['/', 'search; Enter goes to the next hit, Escape ends it', {'/': bar.focusSearch}],
-    ['n N', 'the next hit, the one before', {n: () => bar.next(1), N: () => bar.next(-1)}],
+    ['/', 'search; Enter goes to the next hit, Escape closes it', {'/': bar.focusSearch}],
+    ['n N', 'next hit, previous hit', {n: () => bar.next(1), N: () => bar.next(-1)}],
     [
-      'arrows', 'walk from box to box', {
+      'arrows', 'move from box to box', {
         ArrowUp: () => stage.walk('up'),
         ArrowDown: () => stage.walk('down'),
         ArrowLeft: () => stage.walk('left'),
@@ -25,7 +25,7 @@ const keys = (() => {
     ],
     ['Enter', 'open or close the chosen group', {Enter: stage.enter}],
     [
-      'Escape', 'choose nothing, search for nothing', {
+      'Escape', 'clear the selection and the search', {
         Escape: () => {
           bar.clear();
           app.change({picked: null, rewrite: -1});
@@ -52,14 +52,14 @@ const keys = (() => {
       }
     ],
     [
-      'r', 'the rewrite that made the chosen node', {
+      'r', 'go to the rewrite that created the chosen node', {
         r: () => {
           const p = app.state.picked;
           if (p && p.node !== undefined && data.madeBy.has(p.node)) chooseRewrite(data.madeBy.get(p.node));
         }
       }
     ],
-    ['t', 'to the next tab', {t: () => tabs.next()}],
+    ['t', 'next tab', {t: () => tabs.next()}],
     ['d', 'light or dark', {d: toggleTheme}],
     ['?', 'this list', {'?': () => help()}],
   ];
@@ -70,7 +70,7 @@ const keys = (() => {
   add(dialog, make('h2', 'Keys'), table(['key', 'does'], list.map(([key, words]) => [make('kbd', key), words])),
       make(
           'p',
-          'A click chooses, a double click opens or closes a group, the wheel or two fingers zoom, dragging moves.'),
+          'Click to select, double-click to open or close a group, zoom with the wheel or two fingers, drag to move.'),
       button('close', 'Escape', () => dialog.close()));
   document.body.append(dialog);
   function help() {

@@ -1,9 +1,9 @@
-// The table: the same as the picture, for those who do not see it. It follows the versions and the
-// search, and sorts by any column.
+// The table: a text alternative to the picture. It follows the versions and the search, and sorts by
+// any column.
 (() => {
   const parent = $('table'), words = make('p'), box = make('div');
   add(parent, words, box);
-  let by = -1, down = false;  // column that it is sorted by; −1: the order of the graph
+  let by = -1, down = false;  // sort column; −1: the order of the graph
   const columns = [
     ['', n => glyphs[stateOf(n)]], ['name', n => data.name(n), nodeLink], ['op', data.op],
     ['attributes', data.attributes], ['type', data.types],

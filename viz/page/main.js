@@ -1,4 +1,4 @@
-// Starts the page, and lets tests and scripts ask what is on it.
+// Starts the page, and exposes its contents to tests and scripts.
 document.querySelector('h1').textContent = data.title;
 document.title = data.title;
 readInk();
@@ -7,7 +7,7 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   app.change();
 });
 {
-  // As deep as boxes stay few.
+  // Opens groups as deep as the number of boxes stays small.
   const depths = data.groups.reduce((most, group) => Math.max(most, group.depth + 1), 0);
   let depth = depths;
   while (depth > 0 && boxesAt(depth) > mostBoxes) --depth;
@@ -39,9 +39,9 @@ if (opening && !location.hash)
 else
   tabs.start();
 
-/// What is drawn, all of it: frames, boxes with their state, edges with their ways and what they join;
+/// Returns everything that is drawn: frames, boxes with their state, edges with their paths and ends;
 /// `inside` is the frame, `toGroup`
-/// the group that an edge ends at, or −1.
+/// the group at the end of an edge, or −1.
 function drawing() {
   const places = stage.places(), picture = stage.picture, boxes = [], edges = [];
   const visit = (level, inside) => {
@@ -89,7 +89,7 @@ window.piecewise = Object.freeze({
     const n = window.piecewise.find(name);
     return n < 0 ? null : stateOf(n);
   },
-  /// The node that makes a value, one of the version shown if there is one; −1: none.
+  /// Returns the node that computes a value, preferably in the visible version; −1: none.
   find: name => {
     let found = -1;
     for (let n = 0; n < data.count; ++n) {
@@ -110,7 +110,7 @@ window.piecewise = Object.freeze({
   },
   items: () =>
       stage.places().items.map(({kind, index, x, y, w, h, inner}) => ({kind, index, x, y, w, h, open: !!inner})),
-  /// Where each shown node stands, by its number: x, y, width, height, rounded.
+  /// Returns the rectangle of each visible node by number: x, y, width, height, rounded.
   places: () => {
     const out = {};
     for (let n = 0; n < data.count; ++n) {
@@ -119,7 +119,7 @@ window.piecewise = Object.freeze({
     }
     return out;
   },
-  /// On the screen, from the upper left corner of the window.
+  /// Returns screen coordinates, from the upper left corner of the window.
   onScreen: n => {
     const r = stage.places().rectOf(n), c = stage.picture.canvas.getBoundingClientRect(),
           [x, y] = stage.picture.toScreen(r.x + r.w / 2, r.y + r.h / 2);
@@ -133,9 +133,9 @@ window.piecewise = Object.freeze({
     stage.draw();
   },
   drawing,
-  /// What is seen, as SVG.
+  /// Returns the view as SVG.
   svg: exporting.svg,
-  /// Milliseconds that drawing one frame takes.
+  /// Returns the milliseconds for drawing one frame.
   drawTime: () => {
     const begin = performance.now();
     stage.drawNow();

@@ -1,16 +1,16 @@
-// All near misses of the last version: by rule, the nearest first.
+// All near misses of the last version: by rule, nearest first.
 if ($('misses'))
   tabs.onOpen(id => {
     const parent = $('misses');
     if (id !== 'misses' || parent.childElementCount) return;
     if (!data.misses.length) {
-      add(parent, make('p', data.raw.whyNoMisses || 'No rule of the passes that ran nearly matches what is left.'));
+      add(parent, make('p', data.raw.whyNoMisses || 'No rule of the passes that ran nearly matches the final graph.'));
       return;
     }
     add(parent,
         make(
             'p',
-            'Where in the last version rules of the passes that ran stopped short of a match: at most four for a node.'));
+            'Near misses in the last version by rules of the passes that ran: at most four for each node.'));
     const rules = new Map();
     for (const miss of data.misses) rules.set(miss.rule, [...(rules.get(miss.rule) || []), miss]);
     for (const [rule, all] of rules)

@@ -1,4 +1,4 @@
-// How many nodes of each op there are after each pass; a row finds them in the picture.
+// The number of nodes of each op after each pass; a row highlights them in the picture.
 (() => {
   const parent = $('ops'), counts = new Map();
   for (let n = 0; n < data.count; ++n) {
@@ -13,7 +13,7 @@
     $('search').dispatchEvent(new Event('input'));
     bar.next(1);
   });
-  // A pass that changed no count is left out, but the first and the last one are there.
+  // Omits passes that changed no count, except the first and the last.
   const shown = passes.map((_, v) => v).filter(v => !v || v === last || rows.some(([, row]) => row[v] !== row[v - 1]));
   add(parent,
       make(

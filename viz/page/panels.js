@@ -1,4 +1,4 @@
-// Beside the picture: the bar with views and search, the passes, and all about what is chosen.
+// The panels around the picture: the bar with views and search, the passes, and details of the selection.
 
 const link = (words, title, act) => {
   const b = button(words, title, act);
@@ -28,7 +28,7 @@ const bar = (() => {
   if (data.raw.whole.unfolded)
     views.push([
       'all', data.classes ? 'All pieces' : 'All groups',
-      'nothing folded: each copy by itself, as they are stitched together (a)'
+      'nothing folded: every copy is drawn, in stitching order (a)'
     ]);
   const buttons = views.map(([name, words, title]) => {
     const b = button(words, title, () => stage.view(name));
@@ -36,9 +36,9 @@ const bar = (() => {
     return b;
   });
   const beside =
-      button('Side by side', 'the two versions beside each other (s)', () => app.change({beside: !app.state.beside}));
+      button('Side by side', 'the two versions side by side (s)', () => app.change({beside: !app.state.beside}));
   const other = make('select');
-  other.setAttribute('aria-label', 'the version that is compared with');
+  other.setAttribute('aria-label', 'the version to compare with');
   data.steps.forEach((step, i) => {
     const o = make('option', 'since ' + (step.pass || 'graph') + (data.versions > 2 ? ' (' + i + ')' : ''));
     o.value = i;
@@ -86,21 +86,21 @@ const bar = (() => {
     search.dispatchEvent(new Event('input'));
     announce(count.textContent + (way === 'up' ? ' lead to ' : ' depend on ') + data.name(p.node));
   };
-  const ghosts = button('Hidden', 'what is in neither version (h)', () => app.change({ghosts: !app.state.ghosts}));
+  const ghosts = button('Hidden', 'nodes in neither version (h)', () => app.change({ghosts: !app.state.ghosts}));
   const labels = button('Types', 'types on the edges (x)', () => app.change({labels: !app.state.labels}));
   const overlay = data.overlay ?
       button('Overlay', 'colour nodes by ' + data.overlay.title, () => app.change({overlay: !app.state.overlay})) :
       null;
-  add(parent, ...buttons, beside, other, search, button('‹', 'the hit before (Shift+Enter)', () => next(-1)),
-      button('›', 'the next hit (Enter)', () => next(1)), count, make('span', undefined, 'space'));
+  add(parent, ...buttons, beside, other, search, button('‹', 'previous hit (Shift+Enter)', () => next(-1)),
+      button('›', 'next hit (Enter)', () => next(1)), count, make('span', undefined, 'space'));
   if (overlay) add(parent, overlay);
   if (data.versions > 2) add(parent, ghosts);
   add(parent, labels);
   add(parent, button('−', 'zoom out (-)', () => stage.zoom(.8)), button('+', 'zoom in (+)', () => stage.zoom(1.25)),
       button('width', 'fit the width (1)', stage.fitWidth), button('all', 'fit everything (0)', stage.fit),
-      button('SVG', 'save what is seen as SVG', () => exporting.saveSvg()),
-      button('PNG', 'save what is seen as PNG', () => exporting.savePng()),
-      button('link', 'copy a link to what is seen', copyLink), button('◐', 'light or dark (d)', toggleTheme),
+      button('SVG', 'save the view as SVG', () => exporting.saveSvg()),
+      button('PNG', 'save the view as PNG', () => exporting.savePng()),
+      button('link', 'copy a link to this view', copyLink), button('◐', 'light or dark (d)', toggleTheme),
       button('?', 'all keys (?)', () => keys.help()));
   app.listen(() => {
     for (const b of buttons) b.setAttribute('aria-pressed', String(app.state.view === b.dataset.view));
@@ -127,7 +127,7 @@ const bar = (() => {
 function copyLink() {
   const address = location.href.split('#')[0] + share.text();
   location.hash = share.text();
-  const said = () => announce('the address of the page now shows what is seen');
+  const said = () => announce('the address of the page now leads to this view');
   if (navigator.clipboard)
     navigator.clipboard.writeText(address).then(said, said);
   else
@@ -158,11 +158,11 @@ function caption() {
   let words = 'showing ' + digits(shown) + ' of ' + counted(all, 'node');
   if (data.versions > 1) words += ' of ' + shownName();
   if (folded)
-    words += '; equal ' + data.folding + ' drawn once: × says how many, All ' + (data.classes ? 'pieces' : 'groups') +
+    words += '; equal ' + data.folding + ' drawn once: × is their number, All ' + (data.classes ? 'pieces' : 'groups') +
         ' unfolds them';
   let closed = 0;
   stage.places().each(item => closed += item.kind === 'group' && !item.inner ? 1 : 0);
-  if (closed) words += '; ' + counted(closed, 'closed box') + ' ⊞: double click or Enter opens';
+  if (closed) words += '; ' + counted(closed, 'closed box') + ' ⊞: double-click or Enter opens';
   return words;
 }
 
@@ -200,8 +200,8 @@ const side = (() => {
           size = s => s.added + s.removed + s.changed;
     const focused = passes.contains(document.activeElement) && document.activeElement.dataset.step;
     passes.replaceChildren();
-    add(passes, make('h2', 'Passes'), button('[ earlier', 'the pass before ([)', () => goBy(-1)), ' ',
-        button('later ]', 'the next pass (])', () => goBy(1)));
+    add(passes, make('h2', 'Passes'), button('[ earlier', 'previous pass ([)', () => goBy(-1)), ' ',
+        button('later ]', 'next pass (])', () => goBy(1)));
     if (hidden)
       add(passes, ' ',
           button(
@@ -212,8 +212,8 @@ const side = (() => {
     for (const [t, n] of [['pass'], ['nodes', 1], ['Δ', 1], ['+ − ~'], ['matches', 1], ...(times ? [['ms', 1]] : [])])
       head.append(make('th', t, n ? 'n' : ''));
     head.children[1].title =
-        'without literals, which are drawn inside their readers; those of the pass before, and added, less removed';
-    head.children[4].title = 'rewrites that rules made; what built-in passes removed is listed under Rewrites';
+        'without literals, which are drawn inside their readers; the previous count, plus added, minus removed';
+    head.children[4].title = 'rewrites by rules; Rewrites lists what built-in passes removed';
     const act = (tr, step, words, choose) => {
       tr.tabIndex = 0;
       tr.dataset.step = step;
@@ -239,7 +239,7 @@ const side = (() => {
                   '',
               'n'));
       if (times) tr.append(make('td'));
-      tr.title = 'the sums of all passes: +' + sum('added') + ' −' + sum('removed') + ' ~' + sum('changed');
+      tr.title = 'totals of all passes: +' + sum('added') + ' −' + sum('removed') + ' ~' + sum('changed');
       act(tr, 'all', 'all passes, ' + counted(data.steps[last].nodes, 'node'), showAll);
     }
     for (const i of visibleSteps()) {
@@ -264,7 +264,7 @@ const side = (() => {
     }
     const list = add(make('table'), add(make('thead'), head), body);
     list.setAttribute('role', 'grid');
-    list.setAttribute('aria-label', 'passes; Enter shows what one changed');
+    list.setAttribute('aria-label', 'passes; Enter shows the changes of one');
     add(passes, list);
     const s = data.steps[app.state.now];
     if (!showsAll() && app.state.now && s.rules) add(passes, make('p', s.rules));
@@ -345,7 +345,7 @@ const side = (() => {
     if (made !== undefined && data.rewrites[made].rule >= 0) add(detail, ruleText(data.rewrites[made].rule));
     if (data.last[n] === data.versions - 1) add(detail, whyNot(n));
   }
-  /// Which rules nearly matched a node of the last version, and what kept them from it.
+  /// Lists the rules that nearly matched a node of the last version, and why they did not.
   function whyNot(n) {
     const box = make('div'), misses = data.missesAt.get(n) || [];
     if (!data.raw.misses) return box;
@@ -355,7 +355,7 @@ const side = (() => {
       add(box,
           make(
               'p',
-              data.raw.whyNoMisses || 'No rule of the passes that ran has an op like it, short of a whole match.'));
+              data.raw.whyNoMisses || 'No rule of the passes that ran nearly matches here.'));
     for (const miss of misses.slice(0, 6)) add(box, missSentence(miss));
     return box;
   }
@@ -397,7 +397,7 @@ const side = (() => {
         choice.append(o);
       });
       choice.value = g;
-      choice.setAttribute('aria-label', 'the copy that is shown');
+      choice.setAttribute('aria-label', 'the copy to show');
       choice.addEventListener('change', () => {
         const c = +choice.value;
         if (app.state.folded) {
@@ -421,7 +421,7 @@ const side = (() => {
   function drawDetail() {
     detail.replaceChildren();
     const picked = app.state.picked;
-    // What is chosen comes first, where it is seen without scrolling.
+    // The selection comes first, so that it is visible without scrolling.
     if (picked !== last) {
       if (picked)
         parent.prepend(detail);
@@ -434,7 +434,7 @@ const side = (() => {
       add(detail,
           make(
               'p',
-              'Choose a box for its type, readers, source and history.' +
+              'Select a box to see its type, readers, source and history.' +
                   (data.versions > 1 ? ' [ and ] step through the passes, j and k through what they changed.' : '') +
                   ' ? lists the keys.',
               'soft'));

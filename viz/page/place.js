@@ -1,8 +1,8 @@
-// Where everything stands. A level is what stands beside each other: in the whole graph, or in a group
-// that is open. Its sheet holds closed boxes; opening some stretches it like a rubber sheet, so that
-// nothing overlaps and what stood left, right, above or below stays there.
+// The layout. A level contains sibling items: of the whole graph, or of an open group. Its sheet holds
+// closed boxes; opening some stretches it like a rubber sheet, so that nothing overlaps and relative
+// positions are preserved.
 
-/// Rectangles by place: what touches a window is found without looking at the rest.
+/// A spatial index of rectangles, for window queries.
 class Grid {
   constructor(cell) {
     this.cell = cell;
@@ -43,8 +43,8 @@ class Grid {
   }
 }
 
-/// The way of an edge: from the bottom of one box through the lanes of the ranks between to the top
-/// of another. A straight part, a bend, a straight part, and so on.
+/// Returns the path of an edge: from the bottom of one box through the lanes between to the top of
+/// another. Straight parts and bends alternate.
 function route(x0, y0, bottom0, lanes, rows, rank0, x1, top1, y1) {
   const out = [x0, y0, x0, bottom0];
   for (let k = 0; k < lanes.length; ++k) {
@@ -79,7 +79,7 @@ function edgesOf(sheet) {
   return out;
 }
 
-/// The way of an edge over several ranks that has no lane: its end only, and, once chosen, all of it.
+/// Returns the path of a long edge without a lane: only its end, or all of it if selected.
 const stub = (x, y) => [x, y - 14, x, y];
 
 const frame = {
@@ -88,7 +88,7 @@ const frame = {
   bottom: data.raw.frame[2]
 };
 const itemKinds = ['group', 'node', 'input', 'output', 'source', 'leaf'];
-/// Of a group in which no other stands: ports on top, nodes, ports at the bottom.
+/// Returns the items of a group without inner groups: ports on top, nodes, ports at the bottom.
 function plainItems(shape) {
   const count = shape.folded.x.length, kind = new Array(count).fill(1), index = [];
   for (let i = 0; i < count; ++i) {
@@ -101,16 +101,16 @@ function plainItems(shape) {
   }
   return {kind, index};
 }
-/// By shape, the place of a node → the number of its port at the bottom.
+/// By shape: the position of a node → the number of its bottom port.
 const leavesOf = data.shapes.map(shape => new Map(shape.leaves.map((place, p) => [place, p])));
 
-/// `group`: what it is the inside of, or −1; `view`: {folded, expanded, copy} of the state.
+/// `group`: the group whose contents it shows, or −1; `view`: {folded, expanded, copy} of the state.
 class Level {
   constructor(group, view) {
     this.group = group;
     this.view = view;
     this.shape = group < 0 ? data.raw.whole : data.shapes[data.groups[group].shape];
-    this.depth = group < 0 ? 0 : data.groups[group].depth + 1;  // of the groups that stand in it
+    this.depth = group < 0 ? 0 : data.groups[group].depth + 1;  // of the inner groups
     this.top = !view.folded && this.shape.unfolded || this.shape.folded;
     const items = this.top.kind ? this.top : plainItems(this.shape);
     this.items = [];
@@ -150,15 +150,15 @@ class Level {
     item.h = item.inner.height;
   }
 
-  /// Whether most of the groups are open: then the places are those of a layout in which all are.
+  /// Returns true if most groups are open; then the layout with all groups open is used.
   opens() {
     if (!this.shape.opened || this.top !== this.shape.folded) return false;
     const groups = this.items.filter(item => item.kind === 'group');
     return 2 * groups.filter(item => item.inner).length > groups.length;
   }
 
-  /// Columns are stretched until each open group has room between its old left and right; ranks
-  /// are as high as their highest.
+  /// Stretches columns until each open group fits between its old left and right; ranks are as
+  /// high as their highest item.
   stretch() {
     this.sheet = this.opens() ? this.shape.opened : this.top;
     const {x, size, rank} = this.sheet, items = this.items, spans = new Map();
@@ -169,7 +169,7 @@ class Level {
     });
     const X = this.X = stretched([...spans.values()]);
     const between = 30, whole = this.group < 0;
-    const margin = whole ? 16 : frame.top;  // above, for edges to the next copy or the title; below alike
+    const margin = whole ? 16 : frame.top;  // above, for edges to the next copy or the title; the same below
     this.rows = rowsOf(this.sheet);
     for (const row of this.rows) row.height = 0;
     items.forEach((item, i) => {
@@ -188,18 +188,18 @@ class Level {
     const side = whole ? 0 : frame.side;
     items.forEach((item, i) => {
       const row = this.rows[rank[i]], l = x[i] - size[2 * i] / 2;
-      // An open box in the middle of what was stretched for it, which need not be where the middle went.
+      // Centers an open box in its stretched space, which may differ from the stretched center.
       item.cx = (item.inner ? (X(l) + X(l + size[2 * i])) / 2 : X(x[i])) + row.left + side;
       item.x = item.cx - item.w / 2;
       item.y = item.kind === 'source' ? 0 : item.kind === 'leaf' ? this.height : row.top + (row.height - item.h) / 2;
       item.rank = rank[i];
     });
     for (const row of this.rows) row.left += side;
-    this.gutters = Math.min(12, this.top.next);  // beside all, for edges to the next copy
+    this.gutters = Math.min(12, this.top.next);  // at the side, for edges to the next copy
     this.width += 2 * side + (this.gutters ? 24 + 5 * this.gutters : 0);
   }
 
-  /// A picture that is much taller than wide stands in columns, as the text of a newspaper does.
+  /// Breaks a picture that is much taller than wide into columns, like newspaper text.
   columns(margin, between, below) {
     const tall = 4, gap = 80, wide = this.width + gap, count = Math.floor(Math.sqrt(1.6 * this.height / wide));
     for (const row of this.rows) row.left = 0, row.column = 0;
@@ -218,7 +218,7 @@ class Level {
     this.width += column * wide;
   }
 
-  /// Moves it, and all in it, to its place in the picture.
+  /// Moves the level and its contents to its position in the picture.
   move(x, y) {
     this.x = x;
     this.y = y;
@@ -232,7 +232,7 @@ class Level {
     return this;
   }
 
-  /// What is in a window is found by these, which are made when first asked for.
+  /// Spatial indexes for window queries, created lazily.
   get grid() {
     if (this.grid_) return this.grid_;
     this.grid_ = new Grid(this.group < 0 ? 1024 : 400);
@@ -252,14 +252,14 @@ class Level {
     return this.edgesAt_;
   }
 
-  /// The item that holds a node, or an input below zero; undefined where it is outside.
+  /// Returns the item that contains a node, or an input below zero; undefined if it is outside.
   itemOf(source) {
     if (source < 0) return this.itemOfInput.get(-1 - source);
     const level = data.groupAt[this.depth], g = level ? level[source] : -1;
     return g < 0 ? this.itemOfNode.get(source) : this.itemOfGroup.get(g);
   }
   holds(n) { return this.group < 0 || (n >= 0 && data.groupAt[this.depth - 1][n] === this.group); }
-  /// Where a port of an item is: the sources of a group on top, what leaves it at the bottom.
+  /// Returns the position of a port of an item: inputs of a group on top, outputs at the bottom.
   port(item, at, bottom) {
     if (item.kind !== 'group') return item.cx;
     const inner = item.inner, shape = data.shapes[data.groups[item.index].shape],
@@ -269,7 +269,7 @@ class Level {
   }
 
   /// Calls `act(from, to, first, last, a, outPort, b, inPort, value)` for each edge between two items:
-  /// those of a group are between what stands in it and its ports.
+  /// those of a group are between its items and its ports.
   eachLink(act) {
     const e = data.edges, depth = this.depth, level = data.groupAt[depth], whole = this.group < 0,
           inner = n => level && n >= 0 ? level[n] : -1;
@@ -305,8 +305,8 @@ class Level {
     }
   }
 
-  /// Edges between items, each pair of ports once, with the versions in which one of the edges
-  /// that it stands for is there.
+  /// Returns edges between items, each pair of ports once, with the versions that have any of the
+  /// represented edges.
   join() {
     const lanes = new Map(), n = this.items.length, joined = new Map();
     for (const edge of edgesOf(this.sheet))
@@ -339,7 +339,7 @@ class Level {
       edge.far =
           !edge.next && (row0.column !== row1.column || (b.rank - a.rank > 1 && !lanes.has(edge.a * n + edge.b)));
       edge.whole = [x0, a.y + a.h, x0, end0, x1, top1, x1, b.y];
-      if (edge.next) {  // around what stands in its column, on a way of its own
+      if (edge.next) {  // around the items of its column, on a separate path
         const side = Math.max(row0.left, row1.left) + this.wide + 16 + 5 * (gutters++ % Math.max(1, this.gutters));
         edge.points = edge.whole =
             [x0, a.y + a.h, x0, end0 + 4, side, end0 + 4, side, row1.top - 8, x1, row1.top - 8, x1, b.y];
@@ -361,8 +361,8 @@ class Level {
     return this.edges_;
   }
 
-  /// Where a node is drawn: the levels from the outside in, each with the item in it; the last of
-  /// these is its own box, that of its like in the copy that is shown, or the closed group that holds it.
+  /// Returns where a node is drawn: the levels from the outside in, each with its item. The last is
+  /// its own box, that of its counterpart in the visible copy, or its closed group.
   find(n) {
     const out = [];
     for (let level = this; level;) {
@@ -380,7 +380,7 @@ class Level {
     const way = this.find(data.groups[g].nodes[0]);
     return way ? way[Math.min(way.length - 1, data.groups[g].depth)] : null;
   }
-  /// The rectangle of a node, a group, an input or an output, which may be that of what holds it.
+  /// Returns the rectangle of a node, a group, an input or an output, or of its container.
   rectOf(n) {
     const way = this.find(n);
     return way && way[way.length - 1].item;
@@ -390,7 +390,7 @@ class Level {
     return found && found.item;
   }
 
-  /// Calls `act(item, level)` for all that stands in it, and in what is open in it; without ports.
+  /// Calls `act(item, level)` for all items in it and in its open groups, without ports.
   each(act) {
     for (const item of this.items) {
       if (item.kind === 'source' || item.kind === 'leaf') continue;
@@ -398,10 +398,10 @@ class Level {
       if (item.inner) item.inner.each(act);
     }
   }
-  /// Whether one of its edges has no way of its own.
+  /// Returns true if one of its edges has no path.
   get cut() { return this.rows.some(row => row.column) || isCut(this.sheet); }
   some(test) { return test(this) || this.items.some(item => item.inner && item.inner.some(test)); }
-  /// How many nodes have a box of their own that is drawn, and how many there are.
+  /// Returns the number of nodes with a visible box, and of all nodes.
   shown(drawn, there) {
     let shown = 0, all = 0;
     this.each(item => {
@@ -411,7 +411,7 @@ class Level {
       if (there(n)) ++all;
     return {shown, all};
   }
-  /// What is at a place: { node }, { group }, { input } or { output }.
+  /// Returns the item at a position: { node }, { group }, { input } or { output }.
   at(x, y) {
     let found = null;
     this.grid.query(x, y, x, y, i => {
@@ -427,7 +427,7 @@ const isCut = sheet => {
     sheet.cut = edgesOf(sheet).some(e => !e.lanes.length && sheet.rank[e.to] - sheet.rank[e.from] > 1);
   return sheet.cut;
 };
-/// Maps places so that each span is as wide as it asks for, and order stays.
+/// Maps coordinates so that each span has its requested width, and order is preserved.
 function stretched(spans) {
   const stops = [...new Set(spans.flatMap(s => [s.l, s.r]))].sort((a, b) => a - b),
         widths = stops.slice(1).map((x, i) => x - stops[i]), index = new Map(stops.map((x, i) => [x, i]));

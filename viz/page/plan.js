@@ -7,7 +7,7 @@ const drawSvg = (tag, attributes, ...children) => {
   return element;
 };
 
-/// How many pieces are captured.
+/// Returns the number of captured pieces.
 function pieceSentence() {
   const steps = data.raw.stepCaptured, total = data.classes.reduce((sum, c) => sum + c.count, 0),
         able = data.classes.reduce((sum, c) => sum + (c.captured ? c.count : 0), 0);
@@ -22,7 +22,7 @@ function pieceSentence() {
                  '') +
       (rest ? '; the other ' + (rest === 1 ? 'one runs' : digits(rest) + ' run') + ' eagerly.' : '.');
 }
-/// Runs of numbers of tokens that are padded alike.
+/// Returns ranges of token counts with the same padding.
 const padding = (() => {
   const runs = [], raw = data.raw.padding || [];
   for (let i = 0; i < raw.length; i += 4)
@@ -39,7 +39,7 @@ function paddingSentence(tokens) {
               ' run as they are') +
       '; they run ' + padding.modes[run.mode] + '.';
 }
-/// Storages with their lives, and where most is alive at once.
+/// Returns storages with their lifetimes, and the peak.
 const memoryFacts = (() => {
   let facts = null;
   function read() {
@@ -69,9 +69,9 @@ const memoryFacts = (() => {
         data.raw.stepName && data.raw.stepName[s] !== undefined ? data.text(data.raw.stepName[s]) : 'step ' + s;
     const atPeak = slots.filter(s => s.begin <= peak && peak <= s.end).sort((a, b) => b.bytes - a.bytes);
     const where = atPeak.length ? atPeak.reduce((best, s) => s.begin > best.begin ? s : best) : null;
-    const sentence = !slots.length ? 'No value has a place in the arena.' :
-                                     'The peak is ' + bytes(live[peak]) + ' alive at once' +
-            (where ? ', in ' + stepName(where.first) + ' when ' + data.text(where.name) + ' is made' : '') + ' (node ' +
+    const sentence = !slots.length ? 'The arena is empty.' :
+                                     'The peak is ' + bytes(live[peak]) + ' live at once' +
+            (where ? ', in ' + stepName(where.first) + ' when ' + data.text(where.name) + ' is computed' : '') + ' (node ' +
             digits(peak + 1) + ' of ' + digits(end) + '). The arena has ' + bytes(plan.arena) +
             (plan.workspace ? ', ' + bytes(plan.workspace) + ' of it workspace' : '') + '; weights take ' +
             bytes(plan.weights) + '.';
@@ -96,7 +96,7 @@ if ($('pieces'))
             [2, 3]));
     const pieces = data.groups.map((group, g) => ({group, g}))
                        .filter(({group}) => group.kind === 'captured' || group.kind === 'eager');
-    add(parent, make('h2', 'Pieces in the order they run'),
+    add(parent, make('h2', 'Pieces in execution order'),
         longList(
             pieces,
             (box, some) =>
@@ -157,7 +157,7 @@ if ($('sizes'))
       }
       svg.append(drawSvg(
           'text', {x: w / 2, y: h - 4, 'text-anchor': 'middle'},
-          'tokens of a step; the height is the part of its rows that is padding'));
+          'tokens of a step; the height is the fraction of its rows that is padding'));
       svg.append(drawSvg('polygon', {
         points: [
           left + ',' + Y(0), ...points.map(p => X(p[0]).toFixed(1) + ',' + Y(p[1]).toFixed(1)), X(end) + ',' + Y(0)
@@ -169,7 +169,7 @@ if ($('sizes'))
     tabs.onOpen(id => {
       if (id !== 'sizes' || parent.childElementCount) return;
       if (!runs.length) {
-        add(parent, make('p', 'The graph has no number of tokens that changes: nothing is padded.'));
+        add(parent, make('p', 'The graph has a fixed number of tokens: nothing is padded.'));
         return;
       }
       const ask = make('input'), out = make('p', paddingSentence(300), 'answer');
@@ -180,7 +180,7 @@ if ($('sizes'))
       out.id = 'padded';
       out.setAttribute('role', 'status');
       ask.addEventListener('input', () => {
-        out.textContent = +ask.value >= 1 ? paddingSentence(Math.floor(+ask.value)) : 'A step has one token or more.';
+        out.textContent = +ask.value >= 1 ? paddingSentence(Math.floor(+ask.value)) : 'A step has at least one token.';
       });
       add(parent, add(make('p'), add(make('label', 'A step of '), ask, ' tokens:')), out);
       add(parent,
@@ -217,7 +217,7 @@ if ($('sizes'))
 const openMemory = () => {
   const parent = $('memory'), plan = data.plan, {slots, live, end, peak, atPeak, stepName, sentence} = memoryFacts();
 
-  // The part of the schedule that is shown: all of it, or, of a long one, what is around the peak.
+  // The visible part of the schedule: all of it, or the surroundings of the peak if it is long.
   const most = 400, words = make('span');
   let low = 0, high = end;
   if (end > most) low = Math.max(0, Math.min(end - most, peak - most / 2)), high = low + most;
@@ -284,7 +284,7 @@ const openMemory = () => {
     if (low <= peak && peak <= high)
       c.fillText('peak', Math.min(w - 20, Math.max(left + 20, X(peak + .5))), top + tall + 10);
     c.textAlign = 'left';
-    c.fillText('nodes in the order they run →', left, top + tall + 22);
+    c.fillText('nodes in execution order →', left, top + tall + 22);
     canvas.onmousemove = e => {
       const r = canvas.getBoundingClientRect(), i = low + (e.clientX - r.left - left) / wide * (high - low),
             b = (top + tall - (e.clientY - r.top)) / tall * arena;
@@ -306,7 +306,7 @@ const openMemory = () => {
               ' tokens. A rectangle is a value: as wide as its life, at its place in the arena; the line is what is alive; orange is alive at the peak.'));
   const canvas = make('canvas', undefined, 'memory');
   canvas.setAttribute('role', 'img');
-  canvas.setAttribute('aria-label', 'lifetimes and places of values; the table below has the largest at the peak');
+  canvas.setAttribute('aria-label', 'lifetimes and offsets of values; the table below lists the largest at the peak');
   canvas.addEventListener('wheel', e => {
     e.preventDefault();
     const r = canvas.getBoundingClientRect();
@@ -320,7 +320,7 @@ const openMemory = () => {
           button('−', 'more nodes', () => zoomBy(2, middle(), canvas)), ' ',
           button('peak', 'around the peak', () => look(peak - (high - low) / 2, peak + (high - low) / 2, canvas)), ' ',
           button('all', 'the whole schedule', () => look(0, end, canvas))));
-  add(parent, canvas, make('h2', 'Alive at the peak'),
+  add(parent, canvas, make('h2', 'Live at the peak'),
       longList(
           atPeak,
           (box, some) => add(

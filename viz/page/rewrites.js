@@ -1,7 +1,7 @@
-// One rewrite: what matched, with the names that the rule gives it, what stands there now, and the
-// rule's text beside it. Rewrites that are alike are one line with ×N.
+// One rewrite: the matched nodes, with the names in the rule, their replacement, and the text of the
+// rule. Equal rewrites are one line with ×N.
 
-/// The nodes that a rewrite replaced, through those that lived only within its pass.
+/// Returns the nodes that a rewrite replaced, across nodes that existed only within its pass.
 function replaced(r) {
   const out = new Set(), seen = new Set([r]), rest = [r];
   while (rest.length)
@@ -16,7 +16,7 @@ function replaced(r) {
   return [...out];
 }
 
-/// A rule's text with the numbers of its lines.
+/// Returns a rule's text with line numbers.
 function ruleText(i) {
   const rule = data.rules[i], out = make('div', undefined, 'rule'), lines = (rule.text || '').split('\n');
   const indent = Math.min(...lines.slice(1).filter(l => l.trim()).map(l => l.length - l.trimStart().length), 99);
@@ -33,7 +33,7 @@ function ruleText(i) {
   return add(out, code);
 }
 
-/// Rewrites by what they have in common: pass, rule, and the ops that matched.
+/// Groups rewrites by pass, rule, and matched ops.
 const alike = (() => {
   const groups = new Map();
   data.rewrites.forEach((rewrite, r) => {
@@ -61,17 +61,17 @@ function showRewrite(r) {
   }
 }
 
-/// What the rules of a pass were tried at, closed until asked for. Of the whole patterns that were
-/// found, those that were not kept back are the rewrites, so that each row adds up.
+/// Returns the attempts of the rules of a pass, collapsed. In each row, found equals guarded plus
+/// taken.
 function triedIn(version) {
   const rules = data.tried[version] || [];
   if (!rules.length) return '';
   const sum = rules.reduce((all, rule) => all + rule[1], 0),
         words = counted(rules.length, 'rule') + ' tried at ' + counted(sum, 'node');
   const explained =
-      'attempts: nodes from which the pattern was looked for. found: all its nodes and edges were there. guarded: ' +
-      'of these, kept back by a guard, by who else reads a value, or by another match. taken: rewritten. why not: ' +
-      'what an attempt ended at, by code, each time that it was asked; `pwr explain` says what a code is.';
+      'attempts: nodes where a match was searched for. found: all nodes and edges of the pattern matched. guarded: ' +
+      'found, but rejected by a guard, by other users of a value, or by another match. taken: rewritten. why not: ' +
+      'the reason of each failed attempt, by code; `pwr explain CODE` describes a code.';
   return add(
       make('details', undefined, 'tried'), make('summary', words), make('p', explained),
       table(
@@ -147,21 +147,21 @@ if ($('rewrites'))
                    }));
       const by = data.madeBy.get(n);
       return add(
-          make('span'), 'a node that lived only within this pass',
+          make('span'), 'a node only within this pass',
           by === undefined || data.rewrites[by] === rewrite ? '' : add(make('span'), ', made by ', rewriteLink(by)));
     }
     function drawOne() {
       detail.replaceChildren();
       const r = app.state.rewrite;
       if (r < 0) {
-        add(detail, make('p', 'Choose a rule for what it matched and what it put there.'));
+        add(detail, make('p', 'Select a rule to see its matches and replacements.'));
         return;
       }
       const rewrite = data.rewrites[r], group = alike.find(one => one.all.includes(r));
       add(detail, make('h2', data.ruleName(rewrite) + ' in pass ' + data.steps[rewrite.version].pass));
       const line = add(
           make('p'),
-          button('show in the graph', 'the matched ringed, with the names of the rule (Enter)', () => showRewrite(r)));
+          button('show in the graph', 'outline the matched nodes and name them (Enter)', () => showRewrite(r)));
       if (group && group.all.length > 1) {
         const at = group.all.indexOf(r),
               step = by => app.change({rewrite: group.all[(at + by + group.all.length) % group.all.length]});
@@ -181,7 +181,7 @@ if ($('rewrites'))
       before.className = 'before';
       after.className = 'after';
       add(detail, before,
-          rewrite.created.length ? after : make('p', 'Nothing new was made: readers were pointed at what was there.'));
+          rewrite.created.length ? after : make('p', 'No node was created: readers now read existing values.'));
       const kept = rewrite.matched.filter(n => !rewrite.erased.includes(n)).length;
       add(detail,
           make(
@@ -190,11 +190,11 @@ if ($('rewrites'))
                   rewrite.created.length + ' made.'));
       add(detail,
           table(
-              ['variable', 'stands for', 'type'],
+              ['variable', 'value', 'type'],
               rewrite.bindings.map(
                   ([name, value]) =>
                       [make('code', name),
-                       value === -1 ? 'a value that lived only within this pass' : make('code', data.valueName(value)),
+                       value === -1 ? 'a value only within this pass' : make('code', data.valueName(value)),
                        data.valueType(value)])));
       if (rewrite.rule >= 0) add(detail, ruleText(rewrite.rule));
     }

@@ -1,4 +1,4 @@
-// The search: op:mm dtype:bf16 rule:add_rms users>3 and plain words, all of which must hold.
+// The search: op:mm dtype:bf16 rule:add_rms users>3 and plain words; all must match.
 function searchTest(query) {
   const has = (text, part) => String(text || '').toLowerCase().includes(part.toLowerCase());
   const ruleOf = n => [data.madeBy.get(n), data.goneBy.get(n)]
@@ -40,7 +40,7 @@ function searchTest(query) {
   });
   return tests.length ? n => tests.every(test => test(n)) : null;
 }
-/// A test for the nodes that a value depends on, or that depend on it, in the version that is shown.
+/// Returns a predicate for the nodes that a value depends on, or that depend on it, in the visible version.
 function traced(name, way) {
   const v = app.state.now, start = window.piecewise.find(name), seen = new Uint8Array(data.count), rest = [];
   const note = n => {
@@ -57,7 +57,7 @@ function traced(name, way) {
   }
   return n => seen[n] === 1;
 }
-/// Which nodes the query finds, as a byte each; null without a query.
+/// Returns one byte for each node, nonzero for hits; null without a query.
 function searchAll(query) {
   const test = searchTest(query);
   if (!test) return null;

@@ -1,5 +1,5 @@
-// The page's address holds what is seen: tab, versions, what is chosen, camera and groups, so that a
-// link to it shows the same: #graph;pass=3;base=2;pick=node:add_7;camera=120,640,1;open=piece_0
+// The page's address holds the view: tab, versions, selection, camera and groups, so that a link
+// restores it: #graph;pass=3;base=2;pick=node:add_7;camera=120,640,1;open=piece_0
 const share = (() => {
   const nameOf = picked => {
     if (!picked) return '';
@@ -34,7 +34,7 @@ const share = (() => {
     put('find', s.query);
     return '#' + parts.join(';');
   }
-  /// What the address asks for; false where it names no more than a tab.
+  /// Restores the view from the address; returns false if it has at most a tab.
   function read() {
     const parts = location.hash.slice(1).split(';'), given = new Map();
     for (const part of parts.slice(1)) {
@@ -84,7 +84,7 @@ const share = (() => {
         history.replaceState(null, '', text());
       } catch { /* inside a notebook the page has no address */
       }
-      if (parent !== window) parent.postMessage({seen: text()}, '*');  // who frames the page may show it again so
+      if (parent !== window) parent.postMessage({seen: text()}, '*');  // lets an embedding page restore the view
     }, 200);
   }
   app.listen(note);

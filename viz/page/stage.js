@@ -1,4 +1,4 @@
-// The pictures: one, or two side by side with one camera. Moving, choosing, opening and closing.
+// The pictures: one, or two side by side with one camera. Handles moving, selecting, opening and closing.
 const stage = (() => {
   for (const [tag, id, inside] of [
            ['div', 'bar', 'graph'], ['main', 'stage', 'graph'], ['div', 'pictures', 'stage'],
@@ -9,7 +9,7 @@ const stage = (() => {
   }
   const parent = $('pictures');
   const words =
-      'graph; arrow keys walk along the edges, Enter opens and closes, ? lists all keys; the Table tab says the same in text';
+      'graph; arrow keys move along the edges, Enter opens and closes, ? lists keys; the Table tab is a text version';
   const left = new Picture(parent, true, 'earlier ' + words), right = new Picture(parent, false, words);
   const pictures = [left, right];
   const readable = 10 / 11;  // the text of boxes has 11 pixels; below 10 it is hard to read
@@ -17,7 +17,7 @@ const stage = (() => {
 
   function lay() {
     places = new Level(-1, app.state).move(0, 0);
-    // Here, so that the first frames are as fast as the next.
+    // Runs early, so that the first frames are as fast as later ones.
     places.join();
     places.grid;
     farPlaces(places);
@@ -47,7 +47,7 @@ const stage = (() => {
     camera.y = places.height / 2;
     draw();
   }
-  /// So that texts can be read, from the top: all of the width if it is not too wide for that.
+  /// Zooms to readable text, at the top: to the full width if that is readable.
   function fitWidth() {
     const w = right.width || 800, h = right.height || 600, wide = w / (places.width + 60);
     camera.k = Math.min(1, Math.max(readable, wide));
@@ -57,8 +57,8 @@ const stage = (() => {
     draw();
   }
 
-  // ---- changes: where the two versions that are shown differ, a window of them at a time
-  /// Rectangles that changed, from the top; what is drawn for several stands once.
+  // ---- changes between the two visible versions, one window at a time
+  /// Returns the changed rectangles, from the top; one drawn for several nodes occurs once.
   function changed() {
     const out = new Map();
     for (const n of data.differences(app.state.base, app.state.now)) {
@@ -67,7 +67,7 @@ const stage = (() => {
     }
     return [...out.values()].sort((a, b) => a.y - b.y || a.x - b.x);
   }
-  /// As many as a window holds at a zoom that reads, from the top.
+  /// Groups as many changes as fit into a window at a readable zoom, from the top.
   function windows() {
     const w = (right.width || 800) * .8 / readable, h = (right.height || 600) * .8 / readable, out = [];
     for (const r of changed()) {
@@ -83,14 +83,14 @@ const stage = (() => {
     }
     return out;
   }
-  let window_ = -1;  // of the changes, the one that was gone to
+  let window_ = -1;  // index of the current change
   function look(one) {
     camera.k = Math.min(1, Math.max(readable, camera.k));
     camera.x = (one.x0 + one.x1) / 2;
     camera.y = (one.y0 + one.y1) / 2;
     draw();
   }
-  /// After a step: the camera stays if a change can be read where it is.
+  /// Keeps the camera after a step if a change is readable in the window.
   function follow() {
     const all = windows(), [x0, y0] = right.toWorld(0, 0), [x1, y1] = right.toWorld(right.width, right.height);
     window_ = -1;
@@ -100,7 +100,7 @@ const stage = (() => {
     window_ = 0;
     look(all[0]);
   }
-  /// The next window of changes, or the one before.
+  /// Goes to the next or previous window of changes.
   function goToChange(by) {
     const all = windows();
     if (!all.length) return;
@@ -109,7 +109,7 @@ const stage = (() => {
     look(all[window_]);
     announce('change ' + (window_ + 1) + ' of ' + all.length + ': ' + counted(all[window_].nodes.length, 'node'));
   }
-  /// Where the page opens: at what changed, or at all of a small graph, or at its top.
+  /// Chooses the initial view: the changes, all of a small graph, or its top.
   function home() {
     const all = windows(), w = right.width || 800, h = right.height || 600;
     if (Math.min(w / (places.width + 60), h / (places.height + 60)) >= readable) return fit();
@@ -119,7 +119,7 @@ const stage = (() => {
     else
       lookAtFirst();
   }
-  /// Where nothing changed: at the first box of the version that is shown, unless one is in view.
+  /// Without changes: goes to the first box of the visible version, unless one is in view.
   function lookAtFirst() {
     const [x0, y0] = right.toWorld(0, 0), [x1, y1] = right.toWorld(right.width, right.height);
     let first = null, seen = false;
@@ -156,7 +156,7 @@ const stage = (() => {
     camera.y = r.y + r.h / 2;
     draw();
   }
-  /// Opens what hides a node: its groups, and, while equal ones are folded, makes them the copies that are shown.
+  /// Opens the groups of a node, and makes them the visible copies while equal ones are folded.
   function reveal(n) {
     const s = app.state;
     let hidden = false;
@@ -168,7 +168,7 @@ const stage = (() => {
     }
     if (hidden) app.change({}, true);
   }
-  /// A group can be drawn as the inside of what is open.
+  /// Returns true if all ancestors of a group are open.
   function revealGroup(g) {
     const parent = data.groups[g].parent;
     if (parent >= 0) reveal(data.groups[g].nodes[0]);
@@ -188,14 +188,14 @@ const stage = (() => {
     else
       s.expanded.add(data.groups[g].alike);
     app.change({}, true);
-    const after = rectOf({group: g});  // what was opened stays under the eye
+    const after = rectOf({group: g});  // keeps the opened group in place
     if (at && after) {
       camera.x += after.x + after.w / 2 - at[0];
       camera.y += after.y - at[1];
       draw();
     }
   }
-  /// The views: groups closed, groups open, every copy by itself.
+  /// Switches the view: groups closed, groups open, or every copy drawn.
   function view(name) {
     const s = app.state;
     s.expanded.clear();
@@ -211,7 +211,7 @@ const stage = (() => {
     fitWidth();
   }
 
-  /// From the chosen box along an edge (up, down) or within its rank (left, right).
+  /// Moves the selection along an edge (up, down) or within its rank (left, right).
   function walk(direction) {
     const picked = app.state.picked;
     if (!picked) {
@@ -263,7 +263,7 @@ const stage = (() => {
     }, {passive: false});
     let from = null, far = false;
     const fingers = new Map();
-    /// Middle and distance of two fingers.
+    /// Returns the midpoint and distance of two fingers.
     const pinch = () => {
       const [a, b] = [...fingers.values()];
       return {x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, d: Math.hypot(a.x - b.x, a.y - b.y)};
@@ -318,7 +318,7 @@ const stage = (() => {
       if (what && what.group !== undefined) toggle(what.group);
     });
   }
-  /// A node that is not drawn is not there to be chosen.
+  /// Deselects a node that is not drawn.
   function seen(what) {
     return what && what.node !== undefined && !right.visible(stateOf(what.node)) ?
         data.groupOf[what.node] >= 0 ? {group: data.groupsOf(what.node).pop()} : null :

@@ -1,4 +1,4 @@
-// What the page found, as sentences, each with the tab that says more: what one asks first.
+// The most important facts as sentences, each with a link to the tab that has details.
 
 const summary = () => {
   const box = make('div'), {steps} = data;
@@ -15,7 +15,7 @@ const summary = () => {
       say(add(make('span'), 'Pass ', link(s.pass, 'go there', () => showPass(most)),
               ' changed most: ' + counted(s.added, 'node') + ' added, ' + digits(s.removed) + ' removed, ' +
                   digits(s.changed) + ' changed.'),
-          'changes', 'the lines that came and went');
+          'changes', 'added and removed lines');
     else
       say('No pass changed a node.');
     const fired = new Map(), place = r => [...r.created, ...r.matched].find(node => node >= 0);
@@ -39,7 +39,7 @@ const summary = () => {
       rules.slice(0, 4).forEach(
           (r, i) => add(words, i ? '; ' : '', rewriteName(r), ' ×' + digits(r.count) + ' in ' + r.pass, where(r)));
       if (rules.length > 4) add(words, '; and ' + digits(rules.length - 4) + ' more');
-      say(add(words, '.'), 'rewrites', 'what each matched and made');
+      say(add(words, '.'), 'rewrites', 'the matches and replacements of each');
     } else if ($('rewrites'))
       say('No rule fired.', 'rewrites', 'all passes');
   }
@@ -48,7 +48,7 @@ const summary = () => {
     say(counted(missed.length, 'rule') + ' nearly matched what is left: choose a node for why it is not rewritten.',
         'misses', 'all of them');
   if (data.classes) say(pieceSentence(), 'pieces', 'each piece');
-  if (data.plan && data.raw.padding) say(paddingSentence(300), 'sizes', 'any other number');
+  if (data.plan && data.raw.padding) say(paddingSentence(300), 'sizes', 'other token counts');
   if (data.plan) say(memoryFacts().sentence, 'memory', 'lifetimes and offsets');
   return box;
 };

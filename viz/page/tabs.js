@@ -1,5 +1,5 @@
-// The tabs of the page: every [role=tabpanel] with its label, one of them shown. The place in the
-// page's address begins with the tab, so that a link can open it.
+// The tabs of the page: every [role=tabpanel] with its label, one of them visible. The fragment of
+// the page's address begins with the tab, so that a link can open it.
 const tabs = (() => {
   const bar = document.querySelector('nav[role=tablist]');
   const panels = [...document.querySelectorAll('[role=tabpanel]')];
@@ -21,7 +21,7 @@ const tabs = (() => {
     bar.append(button);
     return button;
   });
-  const shown = [];  // called with the id of a tab that was opened
+  const shown = [];  // called with the id of an opened tab
 
   function open(id) {
     if (!panels.some(panel => panel.id === id)) id = panels[0].id;
