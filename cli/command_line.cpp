@@ -14,20 +14,20 @@
 namespace pw::cli {
 namespace {
 
-/// Options whose value is the path of one file that is written.
+/// Returns true for options whose value is the path of one output file.
 bool names_output(const CLI::Option& option) {
   for (const char* name : {"--output", "--save", "--junit", "--tests", "--diagnostics-to"})
     if (option.check_name(name)) return true;
   return false;
 }
 
-/// An empty value would be taken for an absent option.
+/// Rejects an empty value, which would look like an absent option.
 std::string refuse_empty(const std::string& value) {
   return value.empty() ? "the value is empty; leave out the option to use its default" : "";
 }
 
-/// What holds for every option. Lists are greedy by default, and would take the positional
-/// arguments behind them.
+/// Sets what applies to every option. Lists are greedy by default, and would consume the positional
+/// arguments after them.
 void prepare_options(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_positional() || option->get_items_expected_max() == 0) continue;
@@ -38,7 +38,7 @@ void prepare_options(CLI::App& app) {
     prepare_options(*command);
 }
 
-/// Help goes to standard output, a mistake to standard error.
+/// Prints help to standard output, and a mistake to standard error.
 int print_parse_result(const CLI::App& app, const CLI::ParseError& result, const Options& options) {
   std::ostringstream out, error;
   if (app.exit(result, out, error) != 0) {

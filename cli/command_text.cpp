@@ -21,7 +21,7 @@ int output_option(const std::string& argument) {
   return 0;
 }
 
-/// `--steps=/tmp/a.steps` holds a path too.
+/// `--steps=/tmp/a.steps` contains a path too.
 std::string without_folders(const std::string& argument) {
   const std::size_t equals = argument.find('=');
   if (equals == std::string::npos || argument.compare(0, 2, "--") != 0) return shown_path(argument);

@@ -19,15 +19,15 @@
 namespace pw::cli {
 namespace {
 
-constexpr const char* kOtherProgram = "pwviz";  // whose table pwr leaves alone
+constexpr const char* kOtherProgram = "pwviz";  // pwr ignores its table
 
-constexpr const char* kTrust = "trust";  // the command that reads no file, to vouch for one
+constexpr const char* kTrust = "trust";  // the command that grants trust reads no file
 
-/// Options about the command line itself, which no file sets.
+/// Options about the command line itself, which a file cannot set.
 constexpr std::array<std::string_view, 7> kOfCommandLine = {
     "config", "no-config", "help", "version", "man", "completion", "watch"};
 
-/// In this folder or the nearest one above it; a relative path, or an empty one.
+/// Finds the file in this folder or the nearest parent; a relative path, or empty.
 std::string found_file() {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -44,16 +44,16 @@ std::string found_file() {
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
 
-/// Returns whether the file is this user's or the system's.
+/// Returns true if this user or the system owns the file.
 bool belongs_here(const std::string& path) {
   struct stat info{};
   return ::stat(path.c_str(), &info) == 0 && (info.st_uid == ::geteuid() || info.st_uid == 0);
 }
 
-/// How much a file may set, and what to do where that is not enough.
+/// Which options a file may set, and the hint for the others.
 struct Access {
   bool all = true;        ///< false: only what is `configurable`
-  std::string help = {};  ///< for a value that is refused
+  std::string help = {};  ///< for a rejected value
 };
 
 Access found_access(const std::string& path, Trust trust) {
@@ -71,7 +71,7 @@ bool asks_for_help(const CLI::App& app) {
                              [](const CLI::App* below) { return asks_for_help(*below); });
 }
 
-/// What an option is given by the file, and where.
+/// The values of an option in the file, and their location.
 struct Setting {
   OptionRow row;
   std::vector<std::string> values;
@@ -85,7 +85,7 @@ class StrictConfig final : public CLI::Config {
       : program_(program), options_(options), has_commands_(has_commands) {}
 
   std::string to_config(const CLI::App*, bool, bool, std::string) const override { return {}; }
-  /// The file is read here instead, for its places; what CLI11 opened is left unread.
+  /// Reads the file here, to get locations; the stream of CLI11 remains unread.
   std::vector<CLI::ConfigItem> from_config(std::istream&) const override {
     const CLI::Option& named = *program_.get_config_ptr();
     if (program_["--no-config"]->count() > 0 || asks_for_help(program_) || trusts()) return {};
@@ -104,7 +104,7 @@ class StrictConfig final : public CLI::Config {
   }
 
  private:
-  /// Returns whether the command is the one that vouches for a file.
+  /// Returns true for the command that grants trust to a file.
   [[nodiscard]] bool trusts() const {
     return std::ranges::any_of(program_.get_subcommands(),
                                [](const CLI::App* c) { return c->get_name() == kTrust; });
@@ -132,9 +132,9 @@ class Taking {
 
   Diagnostics errors;
   std::vector<Setting> settings;            ///< of the commands that run, one for an option
-  std::vector<std::string> untrusted = {};  ///< options that were refused for want of trust
+  std::vector<std::string> untrusted = {};  ///< options that were rejected for lack of trust
 
-  /// Keys outside of all tables: of the program, or of every command that has the option.
+  /// Reads keys outside all tables: for the program, or for every command with the option.
   void top_level(const std::vector<ConfigValue>& values) {
     std::vector<const ConfigValue*> tables;
     for (const ConfigValue& value : values) {
@@ -145,7 +145,7 @@ class Taking {
     }
     for (const ConfigValue* value : tables) table(*command_named(program_, *value), value->table);
   }
-  /// Keys of a command's table, and the tables of the commands below it.
+  /// Reads keys of a command's table, and the tables of its subcommands.
   void table(const CLI::App& command, const std::vector<ConfigValue>& values) {
     const std::vector<OptionRow> rows = option_rows(command);
     for (const ConfigValue& value : values) {
@@ -175,8 +175,8 @@ class Taking {
     return std::ranges::find(selected_, &command) != selected_.end();
   }
 
-  /// The program's own options come first; else those of the command that runs, if the value is
-  /// one for it: commands may have different options of one name.
+  /// Prefers the program's options; otherwise those of the command that runs, if the value fits:
+  /// commands may have different options with the same name.
   void everywhere(const ConfigValue& value) {
     std::vector<OptionRow> all, same;
     std::optional<OptionRow> selected;
@@ -199,7 +199,7 @@ class Taking {
     else if (selected && fits(*selected, value))
       set(*selected, value, true);
   }
-  /// Without a word where not.
+  /// Returns true if the value fits the option; discards errors.
   bool fits(const OptionRow& row, const ConfigValue& value) {
     Diagnostics before = errors;
     std::vector<std::string> ignored;
@@ -234,7 +234,7 @@ class Taking {
     std::erase_if(settings, [&](const Setting& s) { return s.row.option == row.option; });
     settings.push_back(std::move(setting));
   }
-  /// A flag that is off is not there.
+  /// Omits a flag that is off.
   static void add_arguments(Setting& setting, const ConfigValue& value) {
     const std::string name = "--" + setting.row.long_name;
     if (setting.row.kind != ValueKind::none)
@@ -269,7 +269,7 @@ class Taking {
     return false;
   }
 
-  /// As they would stand on the command line.
+  /// Returns the values as on the command line.
   bool convert(const OptionRow& row, const ConfigValue& value, std::vector<std::string>& out) {
     using Kind = ConfigValue::Kind;
     if (row.kind == ValueKind::none) {
@@ -295,7 +295,7 @@ class Taking {
       return wrong(value, "a non-empty string", "remove the line to use the default");
     return true;
   }
-  /// `define = { tp = 2 }` is `define = ["tp=2"]`.
+  /// Converts `define = { tp = 2 }` to `define = ["tp=2"]`.
   bool pairs(const ConfigValue& value, std::vector<std::string>& out) {
     for (const ConfigValue& pair : value.table) {
       std::string text = pair.scalar;
@@ -313,7 +313,7 @@ class Taking {
     return folder_ + value;
   }
 
-  /// The option's own checks, which would tell no place.
+  /// Runs the option's checks here, because CLI11 reports no location.
   bool valid(const Setting& setting) {
     for (std::string text : setting.values) {
       for (int i = 0;; ++i) {
@@ -334,12 +334,12 @@ class Taking {
   }
 
   const CLI::App& program_;
-  std::string folder_;  ///< of the file, with a slash at its end; empty: the current one
+  std::string folder_;  ///< of the file, ending in a slash; empty: the current folder
   Access access_;
   std::vector<const CLI::App*> selected_;
 };
 
-/// The options that the command line gives.
+/// Returns the options on the command line.
 std::vector<const CLI::Option*> given_options(const CLI::App& program) {
   std::vector<const CLI::Option*> out;
   for (const CommandRow& command : command_rows(program))
@@ -352,8 +352,8 @@ bool holds(const std::vector<const CLI::Option*>& options, const CLI::Option* op
   return std::ranges::find(options, option) != options.end();
 }
 
-/// The command line wins over a setting, and over one that cannot stand beside what it gives. One
-/// that needs another option is for the commands that have it.
+/// Returns true if the command line overrides a setting: it has the option, or one that excludes
+/// it. Also true if the setting needs an option that is absent.
 bool gives_way(const Setting& setting, const std::vector<Setting>& settings,
                const std::vector<const CLI::Option*>& given) {
   const auto is_set = [&](const CLI::Option* option) {
@@ -367,7 +367,7 @@ bool gives_way(const Setting& setting, const std::vector<Setting>& settings,
   return false;
 }
 
-/// As if the command line had it. What CLI11 says of the value becomes a diagnostic with its place.
+/// Applies a setting like an option of the command line. Errors of CLI11 become diagnostics.
 void apply(const Setting& setting, Options& options, Diagnostics& errors) {
   auto* option = const_cast<CLI::Option*>(setting.row.option);
   try {

@@ -1,5 +1,5 @@
 // piecewise.toml: default values of options, found in the current folder or above it, or named by
-// --config. A folder may be a stranger's, so a file that was found sets only the options whose
+// --config. A folder may be untrusted, so a discovered file sets only the options whose
 // declaration ends with `->configurable()`: none that loads code, starts a program or writes. A
 // file that the command line names, or that the user trusts (pipeline/trust.hpp), sets all.
 #pragma once

@@ -15,7 +15,7 @@ struct ConfigValue {
   Span span;  ///< of the key
   Kind kind = Kind::other;
   bool flag = false;
-  std::string scalar = {};              ///< a text as it is, a number as it is written in decimal
+  std::string scalar = {};              ///< a text unchanged, a number in decimal
   std::vector<std::string> list = {};   ///< of scalars
   std::vector<ConfigValue> table = {};  ///< in the order of the file
 };

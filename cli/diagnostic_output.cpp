@@ -11,7 +11,7 @@
 namespace pw::cli {
 namespace {
 
-std::vector<PlacedDiagnostic> kept;  // for the document, of all sessions of the program
+std::vector<PlacedDiagnostic> kept;  // for the document, from all sessions of the program
 
 bool is_document(const Options& options) {
   return options.diagnostics == "json" || options.diagnostics == "sarif";
@@ -43,7 +43,7 @@ void report_diagnostics(const Diagnostics& diagnostics, const SourceMap& sources
   Diagnostics shown = diagnostics;
   if (options.quiet)
     std::erase_if(shown, [](const Diagnostic& d) { return d.severity != Severity::error; });
-  // The order of the text: of sources and of places in them.
+  // In the order of sources and of locations in them.
   std::ranges::stable_sort(
       shown, {}, [](const Diagnostic& d) { return std::pair(d.span.source.index, d.span.begin); });
   std::vector<PlacedDiagnostic> all;

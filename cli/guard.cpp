@@ -24,14 +24,14 @@ void interrupted(int) {
   ::_exit(kInterrupted);
 }
 
-/// As if nothing had caught the signal, but for files that are half written.
+/// Exits as if the signal were uncaught, but removes incomplete files.
 void ended(int signal) {
   remove_unfinished_files();
   std::signal(signal, SIG_DFL);
   ::raise(signal);
 }
 
-/// One that is ignored, by nohup say, stays so.
+/// Leaves ignored signals ignored, for example under nohup.
 void catch_end(int signal) {
   if (std::signal(signal, ended) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
@@ -73,7 +73,7 @@ int guarded(int argc, char** argv, const std::function<int()>& body) {
   keep_large_arrays_apart();
   open_standard_streams();
   std::signal(SIGPIPE, SIG_DFL);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit fails to be written, and is told so
+  std::signal(SIGXFSZ, SIG_IGN);  // writing a file over the limit fails with an error
   std::signal(SIGINT, interrupted);
   for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) catch_end(signal);
   return finish_output(run_body(argc, argv, body));

@@ -15,7 +15,7 @@
 
 namespace {
 
-/// The headings of --help, and the commands below each.
+/// The headings of --help, with their commands.
 void group_commands(CLI::App& app) {
   const std::pair<const char*, std::vector<const char*>> groups[] = {
       {"Graphs", {"import", "export", "stats", "generate", "diff", "equal"}},

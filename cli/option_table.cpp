@@ -10,14 +10,14 @@
 namespace pw::cli {
 namespace {
 
-/// CLI11 states a set as "{a,b}" in the type's name.
+/// CLI11 prints a set as "{a,b}" in the type's name.
 std::vector<std::string> choices_in(const std::string& type) {
   const std::size_t begin = type.find('{'), end = type.find('}', begin);
   if (begin == std::string::npos || end == std::string::npos) return {};
   return CLI::detail::split(type.substr(begin + 1, end - begin - 1), ',');
 }
 
-/// The names that -r takes beside files: those of the library that hold pipelines.
+/// Returns the names that -r accepts besides files: library files with pipelines.
 std::vector<std::string> library_names() {
   std::vector<std::string> out;
   for (const EmbeddedFile& file : embedded_rules())

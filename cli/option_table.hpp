@@ -22,12 +22,12 @@ enum class ValueKind {
 };
 
 struct OptionRow {
-  std::string long_name;   ///< "rules"; empty: it has none
-  std::string short_name;  ///< "r"; empty: it has none
+  std::string long_name;   ///< "rules"; may be empty
+  std::string short_name;  ///< "r"; may be empty
   ValueKind kind = ValueKind::none;
-  std::string value;  ///< what stands for the value: FILE, NAME=VALUE, UINT; of a flag empty
+  std::string value;  ///< placeholder: FILE, NAME=VALUE, UINT; empty for a flag
   std::vector<std::string> choices;
-  std::string initial;  ///< the default, where one is stated
+  std::string initial;  ///< the default, if stated
   bool repeatable = false;
   std::string description;
   const CLI::Option* option = nullptr;
@@ -46,7 +46,7 @@ struct CommandRow {
 };
 /// Returns the program first, then each command before its subcommands.
 std::vector<CommandRow> command_rows(const CLI::App& program);
-/// "cache stats", or an empty text.
+/// Returns "cache stats", or an empty text.
 [[nodiscard]] std::string joined(const std::vector<std::string>& path,
                                  const std::string& separator = " ");
 

@@ -17,7 +17,7 @@ namespace {
 
 bool standard_output_taken = false;
 
-/// Keeps SIGPIPE from this thread, and takes the one that a write has caused.
+/// Blocks SIGPIPE in this thread, and discards the one caused by a write.
 class PipeSignalHeld {
  public:
   PipeSignalHeld() {

@@ -1,5 +1,5 @@
-// The two streams of the programs. What strangers' names and texts do to a terminal is escaped
-// here, whatever command prints them.
+// The two output streams of the programs. Control characters in untrusted names and texts are
+// escaped here for all commands.
 #pragma once
 
 #include <string_view>

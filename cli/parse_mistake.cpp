@@ -9,7 +9,7 @@
 namespace pw::cli {
 namespace {
 
-/// The last command that was recognised: where the rest was to be understood.
+/// Returns the last recognised command, to which the remaining words belong.
 const CLI::App& reached(const CLI::App& program) {
   const CLI::App* command = &program;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
@@ -28,7 +28,7 @@ std::vector<std::string> commands_below(const CLI::App& command) {
   return out;
 }
 
-/// Those of the command and of all above it, with their dashes.
+/// Returns the options of the command and its parents, with dashes.
 std::vector<std::string> options_of(const CLI::App& command) {
   std::vector<std::string> out;
   for (const CLI::App* at = &command; at != nullptr; at = at->get_parent())

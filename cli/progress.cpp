@@ -14,9 +14,9 @@ namespace pw::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kSilence = std::chrono::milliseconds(500);  // what ends before is not told
+constexpr auto kSilence = std::chrono::milliseconds(500);  // shorter activities are not shown
 constexpr auto kFrame = std::chrono::milliseconds(100);
-constexpr auto kLine = std::chrono::seconds(1);  // where each is a line of its own
+constexpr auto kLine = std::chrono::seconds(1);  // if each update is a separate line
 
 class ProgressLine {
  public:

@@ -1,5 +1,5 @@
-// The line that says what is being done, how fast, and for how long still. It stands below what is
-// printed, on a terminal or when asked for, from half a second after the first word of it.
+// The progress line: current activity, rate, and remaining time. It appears below the output, on a
+// terminal or on request, half a second after an activity starts.
 #pragma once
 
 #include <mutex>

@@ -1,4 +1,4 @@
-// The program pwviz: pictures of graphs, of what a pipeline did to them, and of their splits.
+// The program pwviz: pictures of graphs, of their changes by a pipeline, and of their pieces.
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ void run_pwviz(const Options& options, const VizArgs& args) {
       ::isatty(STDOUT_FILENO) != 0)
     session.die("a ." + request.format + " picture cannot be written to a terminal",
                 "name a file with -o", kUsage);
-  // The outline goes to standard output, messages to standard error: both are looked at.
+  // The outline goes to standard output, messages to standard error: both matter.
   request.viz.color = session.color() && request.output.empty() &&
                       (options.color == "always" || ::isatty(STDOUT_FILENO) != 0);
   const std::string picture = session.need(draw_picture(session.context, request, session.log()));

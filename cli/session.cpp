@@ -16,7 +16,7 @@
 namespace pw::cli {
 namespace {
 
-/// Mistakes in arguments have no code on a command line, as those have none that its parser finds.
+/// Removes the codes of mistakes in arguments, because those from the parser have none either.
 Diagnostics as_shown(Diagnostics diagnostics) {
   for (Diagnostic& diagnostic : diagnostics)
     if (const DiagnosticCode* row = diagnostic_code(diagnostic.code);
@@ -51,7 +51,7 @@ bool Session::color() const { return color_on_errors(options); }
 
 void Session::say(const std::string& line) const {
   if (options.quiet || !messages_wanted(options)) return;
-  push_standard_output();  // in the order in which things were said, also when both go to one pipe
+  push_standard_output();  // preserves the order of messages if both streams go to one pipe
   print_error(printable_lines(line) + "\n");
 }
 

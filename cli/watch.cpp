@@ -45,8 +45,8 @@ std::string receive(int from) {
   }
 }
 
-/// Runs the body in a child, whose standard streams are those of this process; the paths it read
-/// and their stamps, each ended by a zero byte.
+/// Runs the body in a child with this process's standard streams. Returns the paths that it read
+/// and their stamps, each terminated by a zero byte.
 std::string run_child(const std::function<int()>& body) {
   int ends[2];
   if (::pipe(ends) != 0) return "";
@@ -79,7 +79,7 @@ Stamps stamps_of(const std::string& read) {
   return out;
 }
 
-/// The rule files below, so that a new one is seen.
+/// Returns the rule files below a folder, to detect new ones.
 void add_folder(Stamps& out, const std::string& folder) {
   std::error_code ignored;
   for (std::filesystem::recursive_directory_iterator at(folder, ignored), end;
@@ -95,7 +95,7 @@ Stamps now(const Stamps& before, const std::vector<std::string>& folders) {
   return out;
 }
 
-/// A path that is new, or has another stamp than before; empty: none.
+/// Returns a path that is new or has a different stamp; empty if there is none.
 std::string changed_path(const Stamps& before, const Stamps& after) {
   for (const auto& [path, stamp] : after)
     if (const auto old = before.find(path); old == before.end() || old->second != stamp)

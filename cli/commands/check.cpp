@@ -16,7 +16,7 @@ struct CheckArgs {
   bool no_analysis = false, no_proof = false, order = false;
 };
 
-/// The rules in the order in which they enable each other.
+/// Prints the rules in the order in which they enable each other.
 void print_order(const RuleSet& rules, const std::string& format) {
   print_out(format == "dot" ? order_dot(rules) : order_table(rules).print(format));
 }

@@ -19,7 +19,7 @@ namespace {
 struct CompileArgs : SplitArgs {
   CompileRequest compile;  ///< fields without an option in SplitArgs
   std::string grouping = "auto", dump;
-  std::string backend = "cpu", driver = "cuda";  ///< of an artifact
+  std::string backend = "cpu", driver = "cuda";  ///< for an artifact
   QualityArgs quality;
 };
 
@@ -34,7 +34,7 @@ void say_compiled(const Session& session, const CompiledGraph& done, const std::
   session.say("sources, cubins, plan.json and report are in " + folder);
 }
 
-/// What `pwr run` of the artifact then does without a compiler.
+/// Writes an artifact, which `pwr run` executes without a compiler.
 void run_artifact(const Session& session, const CompileArgs& args) {
   RunRequest request;
   request.graph = args.graph;

@@ -15,7 +15,7 @@ struct DiffArgs {
   std::size_t limit = 100;
 };
 
-/// What the limit leaves out, and how much of each graph was found in the other.
+/// Prints how many rows the limit omits, and how much of each graph was found in the other.
 void say_rest(const Session& session, const DiffArgs& args, const GraphDiff& diff) {
   if (args.limit != 0 && diff.changes.size() > args.limit) {
     std::size_t times = 0;

@@ -46,7 +46,7 @@ std::string alike(const NearMissGroup& group) {
   return out;
 }
 
-/// The match itself, where more is to be known of it than the node it is told at.
+/// Returns the nodes of a complete match, if they add to the node where it is reported.
 std::string match_of(const NearMiss& miss) {
   if (!miss.complete || miss.node_names.empty()) return "";
   std::string out = miss.since.empty()

@@ -231,7 +231,7 @@ void add_explore_command(CLI::App& app, const Options& options) {
                                  "Run the passes of a pipeline in all orders to find the best one, "
                                  "and which rule takes whose nodes");
   args->dump.add_to(*sub, false);
-  sub->remove_option(sub->get_option("graph"));  // its one is one of several here
+  sub->remove_option(sub->get_option("graph"));  // a single graph is a special case of several here
   sub->add_option("graphs", args->files,
                   std::string(kGraphFiles) + "; - is standard input; several with --study")
       ->type_name("FILE");

@@ -23,7 +23,7 @@ void save(const Session& session, const std::string& path, const std::string& te
     session.need(write_file(path, text));
 }
 
-/// A graph, with the rules to saturate it by; else e-graphs.
+/// A graph with the rules to saturate it; otherwise e-graphs.
 std::vector<Extracted> extract_all(const Session& session, const ExtractArgs& args) {
   std::vector<Extracted> out;
   if (args.rules.rules.empty()) {

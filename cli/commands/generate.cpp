@@ -12,7 +12,7 @@
 namespace pw::cli {
 namespace {
 
-/// A whole number of the request, with the bounds that it has.
+/// Adds an option for an integer of the request, with its bounds.
 void add_number(CLI::App& app, ModelRequest& request, std::string_view name,
                 const std::string& what) {
   for (const ModelNumber& number : model_numbers())

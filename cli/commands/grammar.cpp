@@ -14,7 +14,7 @@ struct GrammarArgs {
   std::vector<std::string> files;
 };
 
-/// The classes of a text's characters, as the parser's tokens have them.
+/// Returns the classes of a text's characters, from the tokens of the parser.
 void print_classes(const Session& session, const std::vector<std::string>& files) {
   Table table({"file", "begin", "end", "class"});
   for (const std::string& file : files) {

@@ -14,9 +14,9 @@ namespace {
 
 struct ImportArgs {
   GraphOptions graph;
-  RuleOptions rules;  ///< what they say of foreign ops, and the ops that they declare
+  RuleOptions rules;  ///< their foreign ops and declared ops
   std::string output = "-";
-  std::string weights;  ///< a file for those of a .pt2
+  std::string weights;  ///< a file for the weights of a .pt2
 };
 
 Answer saved_answer(const GraphStats& stats, const std::string& output, const SavedGraph& saved) {

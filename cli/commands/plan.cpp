@@ -59,7 +59,7 @@ struct NamedVariant {
   GraphVariant variant;
 };
 
-/// Those that the pipeline makes of each graph.
+/// Returns the graphs that the pipeline makes of each graph.
 std::vector<NamedVariant> planned_graphs(const Session& session, const PlanCommandArgs& args,
                                          const LoadedRules& rules) {
   std::vector<NamedVariant> out;
@@ -77,7 +77,7 @@ std::vector<NamedVariant> planned_graphs(const Session& session, const PlanComma
   return out;
 }
 
-/// One plan for each graph that the pipeline makes.
+/// Makes a plan for each graph that the pipeline makes.
 void run_plan(const Options& options, const PlanCommandArgs& args) {
   Session session(options);
   if (!args.compared.empty()) return run_comparison(session, args.compared);
@@ -95,8 +95,8 @@ void run_plan(const Options& options, const PlanCommandArgs& args) {
   if (variants.size() > 1 && !args.tables() && one)
     session.die(fmt::format("{} plans cannot share standard output", variants.size()),
                 "name a file with -o: each plan is written to its own", kUsage);
-  std::vector<Answer> answers;  // printed at the end as one JSON document, else at once
-  std::map<std::string, Counting> counting;  // what the variants of a graph share is compiled once
+  std::vector<Answer> answers;  // printed at the end as one JSON document, otherwise immediately
+  std::map<std::string, Counting> counting;  // compiles the common parts of a graph's variants once
   for (const auto& [file, variant] : variants) {
     const StitchedGraph pieces = session.need(cut_graph(variant.result.graph, rules, request));
     if (variant.at_load) session.say(at_load_summary(*variant.at_load));

@@ -26,24 +26,24 @@ namespace pw::cli {
 namespace {
 
 struct RunArgs : EngineArgs {
-  RunRequest run;  ///< what is no option of EngineArgs
+  RunRequest run;  ///< fields without an option in EngineArgs
   std::string report, dump;
   RunFailureArgs failure;
-  std::string ranks = "1";  ///< a number of this process, or who starts processes
+  std::string ranks = "1";  ///< a number of ranks, or the launcher
   bool no_pad = false;
   std::string host_functions;         ///< a Python file
   std::string output = "-";           ///< of report
   std::vector<std::string> compared;  ///< two reports
-  /// What a run takes, without where its answers go.
+  /// Adds the options of a run, without those for its output.
   void add_to(CLI::App& sub, bool graph_required = true);
   [[nodiscard]] RunRequest request(const Session& session) const;
 };
 
-/// What a lost rank ends this process with; at once, as the work under way waits for that rank.
+/// Ends this process after the loss of a rank, immediately, because its work waits for that rank.
 RankLost end_of(const Session& session) {
   return [&session](const Diagnostics& said) {
     if (!said.empty()) session.report(said);
-    constexpr auto kRead = std::chrono::milliseconds(200);  // the other ranks end at what they hear
+    constexpr auto kRead = std::chrono::milliseconds(200);  // so the other ranks notice
     std::this_thread::sleep_for(kRead);
     ::_exit(kInvalidInput);
   };
@@ -61,7 +61,7 @@ void take_ranks(const Session& session, const std::string& ranks, RunRequest& re
     session.say("running a single rank; start several with mpirun or torchrun");
 }
 
-/// Ranks say the same, so that one of them does.
+/// Returns true for the rank that prints: all would print the same.
 bool speaks(const RunRequest& request) {
   return request.others == nullptr || request.others->rank() == 0;
 }
@@ -79,7 +79,7 @@ RunRequest RunArgs::request(const Session& session) const {
   return out;
 }
 
-/// What a run of one graph came to.
+/// The results of a run of one graph.
 Answer answer_of(const RunRecord& record, const RunRequest& request) {
   Answer out;
   out.add("variant", Cell(record.variant));
@@ -104,7 +104,7 @@ std::vector<std::int64_t> failed_tokens(const RunRecord& record) {
   return out;
 }
 
-/// As they come, for people; one JSON document is printed at the end.
+/// Prints results as they arrive, or one JSON document at the end.
 void print_results(const Session& session, const RunRecord& record, const Answer& answer) {
   std::size_t ties = 0;
   for (const StepRun& step : record.steps)
@@ -123,8 +123,8 @@ void print_results(const Session& session, const RunRecord& record, const Answer
       print_out(table->print(format) + (format == "table" ? "\n" : ""));
 }
 
-/// Ends with 4 where numbers fail, after `failing`. `answers`: of all graphs, when they are done;
-/// null where standard output has the answer already.
+/// Exits with 4 if numbers fail, after `failing`. `answers`: those of all graphs, printed at the
+/// end; null if standard output already has the answer.
 void run_all(
     const Session& session, const RunRequest& request, const RunDone& done,
     const std::vector<Answer>* answers, const std::function<void()>& failing = [] {}) {
@@ -194,7 +194,7 @@ void run_run(const Options& options, const RunArgs& args) {
 
 enum class ReportForm : std::uint8_t { text, page, markdown, json };
 
-/// By the extension; of standard output by --format.
+/// Selects the format by the extension; for standard output by --format.
 ReportForm report_form(const Session& session, const std::string& path) {
   if (names_stream(path)) return session.json() ? ReportForm::json : ReportForm::text;
   if (path.ends_with(".html") || path.ends_with(".htm")) return ReportForm::page;

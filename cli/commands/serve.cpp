@@ -34,7 +34,7 @@ struct ServeArgs {
   bool no_open = false, answer = false;
 };
 
-/// A file's name as the page and share files know it.
+/// Returns a file's name as it appears in the page and in share files.
 std::string file_name(const std::string& path) {
   const std::string name = printable(std::filesystem::path(path).filename().string());
   return is_file_name(name) ? name : "graph";
@@ -47,7 +47,7 @@ tl::unexpected<Diagnostics> too_large(const std::string& path, std::size_t bytes
                fmt::format("the file has {} bytes, but the page accepts at most {}", bytes, most)));
 }
 
-/// A graph as it is if it is text; as graph.json if it is an archive or a model.
+/// Returns a text graph unchanged, and an archive or a model as graph.json.
 Result<SharedGraph> shared_graph(const std::string& path, std::string content) {
   SharedGraph out{file_name(path), {}, std::move(content)};
   if (!is_text(out.text)) {
@@ -61,7 +61,7 @@ Result<SharedGraph> shared_graph(const std::string& path, std::string content) {
   return out;
 }
 
-/// A file of rules; of a name of the library, a text that uses it.
+/// Returns the text of a rule file; for a library name, a text with a `use` of it.
 Result<std::string> rule_text(const std::string& given) {
   std::error_code unknown;
   if (!std::filesystem::exists(given, unknown) && embedded_file(given) != nullptr)
@@ -72,7 +72,7 @@ Result<std::string> rule_text(const std::string& given) {
   return text;
 }
 
-/// What the page begins with.
+/// Returns the initial content of the page.
 Result<Share> first_share(const ServeArgs& args) {
   Share out;
   if (args.file.empty() && args.rules.empty()) out = example_share();
@@ -98,7 +98,7 @@ Result<Share> first_share(const ServeArgs& args) {
                 port < 1024 ? "ports below 1024 are reserved for the system" : "")});
 }
 
-/// No shell is asked. Where there is no screen, nobody would see a browser.
+/// Opens a browser without a shell, and only if there is a display.
 void open_browser(const std::string& address) {
   if (environment("DISPLAY").empty() && environment("WAYLAND_DISPLAY").empty()) return;
   posix_spawn_file_actions_t files;
@@ -113,7 +113,7 @@ void open_browser(const std::string& address) {
   ::posix_spawn_file_actions_destroy(&files);
 }
 
-/// Until SIGINT, SIGTERM or SIGHUP, which end it as it should end.
+/// Serves until SIGINT, SIGTERM or SIGHUP, which stop it cleanly.
 void serve_until_interrupted(HttpServer& server, Site& site, const std::function<void()>& ready) {
   sigset_t ends;
   ::sigemptyset(&ends);
@@ -182,7 +182,7 @@ void add_serve_command(CLI::App& app, const Options& options) {
       ->capture_default_str()
       ->configurable();
   sub->add_flag("--no-open", args->no_open, "do not open a browser")->configurable();
-  sub->add_flag("--answer", args->answer)->group("");  // what the server itself starts
+  sub->add_flag("--answer", args->answer)->group("");  // started by the server itself
   sub->footer(
       "The page can be reached only from this machine, by the printed address. The server writes\n"
       "nothing to disk: the page saves share files through the browser.\n"

@@ -24,7 +24,7 @@ std::vector<std::string> names_below(const CLI::App& command) {
   return out;
 }
 
-/// Single quotes hold everything but themselves.
+/// Single quotes may contain anything except single quotes.
 std::string in_quotes(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -37,8 +37,8 @@ std::string words(const std::vector<std::string>& all) {
 
 // ---- bash
 
-/// What follows an option: "file …", "folder", "words …", "text"; of a flag nothing. Files may
-/// have other words beside them.
+/// Returns what follows an option: "file …", "folder", "words …", "text"; nothing for a flag. Files
+/// may be accompanied by words.
 std::string bash_values(const OptionRow& row) {
   switch (row.kind) {
     case ValueKind::none: return "";
@@ -50,10 +50,10 @@ std::string bash_values(const OptionRow& row) {
   return "";
 }
 
-/// A function that prints, for "COMMAND|--option", what may follow it. Options of the program
-/// come last: they hold for every command that has none of that name.
+/// Returns a function that prints, for "COMMAND|--option", what may follow it. Options of the
+/// program come last: they apply to every command without an option of that name.
 std::string bash_value_table(const std::string& function, const CLI::App& program) {
-  std::map<std::string, std::string> patterns;  // by what is offered
+  std::map<std::string, std::string> patterns;  // by offered values
   std::string whole;
   for (const CommandRow& command : command_rows(program)) {
     for (const OptionRow& row : option_rows(*command.command)) {
@@ -73,7 +73,7 @@ std::string bash_value_table(const std::string& function, const CLI::App& progra
   return out + whole + "  esac\n}\n";
 }
 
-/// A function that prints the words that may stand after a command: those below it, then options.
+/// Returns a function that prints the words allowed after a command: subcommands, then options.
 std::string bash_word_table(const std::string& function, const CLI::App& program) {
   std::vector<std::string> everywhere;
   for (const OptionRow& row : option_rows(program))
@@ -94,7 +94,7 @@ std::string bash_word_table(const std::string& function, const CLI::App& program
   return out + "  esac\n}\n";
 }
 
-/// @ stands for the program's name. readline takes `--option=value` for three words.
+/// @ is a placeholder for the program's name. readline splits `--option=value` into three words.
 constexpr const char* kBash = R"bash(
 _@() {
   local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} path= i
@@ -158,7 +158,7 @@ std::string bash_script(const CLI::App& program) {
 
 // ---- zsh
 
-/// In a specification of _arguments, brackets and colons have meanings of their own.
+/// Escapes brackets and colons, which are special in a specification of _arguments.
 std::string zsh_text(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -223,7 +223,7 @@ std::string zsh_script(const CLI::App& program) {
 
 // ---- fish
 
-/// The condition under which a command's words are offered.
+/// Returns the condition under which a command's words are offered.
 std::string fish_condition(const CommandRow& row) {
   if (row.path.empty()) return {};
   std::string out = "__fish_seen_subcommand_from " + row.path.front();
@@ -259,7 +259,7 @@ std::string fish_command(const std::string& name, const CommandRow& row) {
   return out;
 }
 
-/// The commands below one, while none of them was given.
+/// Offers the subcommands of a command until one of them is given.
 std::string fish_below(const std::string& name, const CommandRow& row) {
   const std::vector<std::string> below = names_below(*row.command);
   if (below.empty()) return {};

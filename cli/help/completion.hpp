@@ -1,5 +1,5 @@
-// Completion scripts for shells, made from a program's option tables. They hold all they offer, so
-// that completing starts no program.
+// Completion scripts for shells, made from a program's option tables. They contain all offered
+// words, so completion starts no program.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ void run_man(const CLI::App& program, const Options& options, const Documentatio
   session.refuse_json("manual pages are roff");
   const std::vector<ManualPage> pages = manual_pages(program);
   if (args.output != "-") {
-    std::error_code ignored;  // told by the first file that cannot be written
+    std::error_code ignored;  // reported by the first file that cannot be written
     std::filesystem::create_directories(args.output, ignored);
     for (const ManualPage& page : pages)
       session.need(write_file(args.output + "/" + page.name + ".1", page.text));

@@ -5,9 +5,9 @@
 
 namespace pw::cli {
 
-/// The commands `completion` and `man`. The program must outlive the parse.
+/// Adds the commands `completion` and `man`. The program must outlive the parse.
 void add_documentation_commands(CLI::App& program, const Options& options);
-/// For a program without commands: --completion and --man.
+/// Adds --completion and --man, for a program without commands.
 void add_documentation_options(CLI::App& program);
 
 }  // namespace pw::cli

@@ -30,7 +30,7 @@ std::string_view pygments_token(LexicalClass kind) {
   return "";
 }
 
-/// A raw string as black writes it. No pattern holds both quotes.
+/// Returns a raw string in the style of black. No pattern contains both quotes.
 std::string python_raw(const std::string& pattern) {
   const char quote = pattern.find('"') == std::string::npos ? '"' : '\'';
   return fmt::format("r{0}{1}{0}", quote, pattern);

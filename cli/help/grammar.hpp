@@ -1,4 +1,4 @@
-// The patterns by which editors and Pygments colour rules, as files: all made from
+// Syntax highlighting grammars for editors and Pygments, as files, all generated from
 // dsl/syntax/lexical.hpp.
 #pragma once
 
@@ -7,7 +7,7 @@
 namespace pw::cli {
 
 [[nodiscard]] std::string
-textmate_grammar();                          ///< JSON, for VS Code and whatever reads its grammars
+textmate_grammar();                          ///< JSON, for VS Code and compatible editors
 [[nodiscard]] std::string pygments_lexer();  ///< a Python module
 [[nodiscard]] std::string emacs_words();     ///< an Emacs Lisp file
 

@@ -41,7 +41,7 @@ std::string wrapped_lines(const std::string& text, std::size_t width) {
   return out;
 }
 
-/// A name to the left of what it means; below it where the name is long.
+/// Prints a name to the left of its description, or above it if the name is long.
 std::string help_row(const std::string& name, const std::string& meaning, std::size_t width) {
   const std::size_t names = std::min(kNames, width / 3);
   std::string out = "  " + wrapped(name, width - 6, 6);
@@ -55,7 +55,7 @@ std::string help_row(const std::string& name, const std::string& meaning, std::s
 
 class HelpFormatter final : public CLI::Formatter {
  public:
-  /// With one empty line between groups.
+  /// Separates groups by one empty line.
   [[nodiscard]] std::string make_help(const CLI::App* app, std::string name,
                                       CLI::AppFormatMode mode) const override {
     return CLI::detail::find_and_replace(CLI::Formatter::make_help(app, std::move(name), mode),

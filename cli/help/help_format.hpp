@@ -1,4 +1,4 @@
-// How --help is laid out: within the terminal's width, commands and options in groups.
+// The layout of --help: within the terminal's width, with commands and options in groups.
 #pragma once
 
 #include <cstddef>

@@ -23,7 +23,7 @@ std::uint32_t next_code_point(std::string_view text, std::size_t& at) {
   return out;
 }
 
-/// Text as roff takes it literally: no escapes, no requests, ASCII only.
+/// Returns text that roff prints literally: no escapes, no requests, ASCII only.
 std::string escaped(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -59,8 +59,8 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// Of a choice, what may be chosen, with places to break the line; else what CLI11 or the command
-/// calls it.
+/// Returns the alternatives of a choice, with line break opportunities; otherwise the placeholder
+/// of CLI11 or the command.
 std::string value_of(const OptionRow& row) {
   if (row.kind != ValueKind::choice) return italic(row.value);
   std::string out;
@@ -105,20 +105,20 @@ std::string synopsis(const std::string& program, const CommandRow& row) {
   return out + "\n";
 }
 
-/// A description's first sentence, for the NAME line that whatis(1) shows.
+/// Returns a description's first sentence, for the NAME line that whatis(1) shows.
 std::string summary(const CLI::App& command) {
   const std::string text = command.get_description();
   return escaped(text.substr(0, text.find_last_not_of('.') + 1));
 }
 
-/// Footers have their own lines: examples and lists of exit codes.
+/// Preserves the line breaks of footers: examples and lists of exit codes.
 std::string footer_section(const CLI::App& command) {
   const std::string footer = command.get_footer();
   if (footer.empty()) return {};
   return ".SH NOTES\n.nf\n" + escaped(footer) + "\n.fi\n";
 }
 
-/// The whole name and its summary.
+/// Returns the full name and its summary.
 std::string command_list(const std::string& program, const CLI::App& command) {
   std::string out;
   for (const CLI::App* below : command.get_subcommands([](const CLI::App*) { return true; }))
@@ -134,7 +134,7 @@ std::string page_head(const std::string& name, const CLI::App& command) {
          ".SH NAME\n" + escaped(name) + " \\- " + summary(command) + "\n";
 }
 
-/// The commands below, each with what it takes.
+/// Lists the subcommands, each with its arguments.
 std::string sections_below(const std::string& program, const CommandRow& row) {
   std::string out;
   for (const CommandRow& below : command_rows(*row.command)) {
@@ -147,7 +147,7 @@ std::string sections_below(const std::string& program, const CommandRow& row) {
   return out;
 }
 
-/// Options of the program hold for its commands too.
+/// Options of the program apply to its commands too.
 std::string see_also(const std::string& program, const CommandRow& row, const CLI::App& whole) {
   std::string out = ".SH SEE ALSO\n";
   if (!row.path.empty())
@@ -164,7 +164,7 @@ std::vector<ManualPage> manual_pages(const CLI::App& program) {
   std::vector<ManualPage> out;
   const std::string& name = program.get_name();
   for (const CommandRow& row : command_rows(program)) {
-    if (row.path.size() > 1) continue;  // a section of the page above
+    if (row.path.size() > 1) continue;  // a section of the parent page
     const CLI::App& command = *row.command;
     ManualPage page{row.path.empty() ? name : name + "-" + row.path.front(), {}};
     page.text = page_head(page.name, command) + ".SH SYNOPSIS\n" + synopsis(name, row) +

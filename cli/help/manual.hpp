@@ -15,7 +15,7 @@ struct ManualPage {
   std::string text;
 };
 
-/// One page for the program and one for each command, in which those below it are sections.
+/// Returns a page for the program and one for each command, with its subcommands as sections.
 std::vector<ManualPage> manual_pages(const CLI::App& program);
 
 }  // namespace pw::cli

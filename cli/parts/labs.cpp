@@ -55,7 +55,7 @@ void reduce_failure(const Session& session, const RunFailureArgs& args, const Ru
   request.failure.tokens = failed.tokens;
   request.failure.seed = seed;
   const Result<ReduceOutcome> found = reduce(failed.input, failed.rules, request, session.log());
-  if (!found) return session.report(found.error());  // the run has failed already, and says so
+  if (!found) return session.report(found.error());  // the failure of the run is already reported
   if (!found->fails)
     return session.say(
         "nothing to reduce: the whole graph passes on the eager engine with seeded inputs");

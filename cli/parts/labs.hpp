@@ -1,4 +1,4 @@
-// The one place where the commands reach the labs, which a build may leave out (PW_LABS).
+// The only interface of the commands to the labs, which a build may omit (PW_LABS).
 #pragma once
 
 #include <cstdint>

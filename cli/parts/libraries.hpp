@@ -1,4 +1,4 @@
-// The commands of libraries that a build may leave out (PW_LIBRARIES).
+// The commands of libraries that a build may omit (PW_LIBRARIES).
 #pragma once
 
 #include "cli/session.hpp"

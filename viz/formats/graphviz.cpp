@@ -204,7 +204,8 @@ tl::unexpected<Diagnostics> explain(int status) {
           "the picture exceeds the limits of PNG: 32 767 pixels a side, 100 million in all",
           "write .svg, or fold more with --collapse"));
     default:
-      return fail(problem("Graphviz could not draw this format", "check that its plugin is installed"));
+      return fail(
+          problem("Graphviz could not draw this format", "check that its plugin is installed"));
   }
 }
 

@@ -71,8 +71,8 @@ const memoryFacts = (() => {
     const where = atPeak.length ? atPeak.reduce((best, s) => s.begin > best.begin ? s : best) : null;
     const sentence = !slots.length ? 'The arena is empty.' :
                                      'The peak is ' + bytes(live[peak]) + ' live at once' +
-            (where ? ', in ' + stepName(where.first) + ' when ' + data.text(where.name) + ' is computed' : '') + ' (node ' +
-            digits(peak + 1) + ' of ' + digits(end) + '). The arena has ' + bytes(plan.arena) +
+            (where ? ', in ' + stepName(where.first) + ' when ' + data.text(where.name) + ' is computed' : '') +
+            ' (node ' + digits(peak + 1) + ' of ' + digits(end) + '). The arena has ' + bytes(plan.arena) +
             (plan.workspace ? ', ' + bytes(plan.workspace) + ' of it workspace' : '') + '; weights take ' +
             bytes(plan.weights) + '.';
     return {slots, live, end, peak, atPeak, stepName, sentence};
