@@ -33,8 +33,7 @@ std::string file_name(const std::string& pass) {
 
 Status make_folder(const std::string& path) {
   if (names_stream(path))
-    return fail(error_in(path, "PW1410",
-                         "this is not a folder, but several files must be written",
+    return fail(error_in(path, "PW1410", "this is not a folder, but several files must be written",
                          "name a folder; it is created if it does not exist"));
   std::error_code error;
   std::filesystem::create_directories(path, error);

@@ -191,11 +191,11 @@ Result<Graph> generate_any(const ContextPtr& context, const ModelRequest& reques
   if (is_plain(request.model.family))
     return generate_llama(context, PW_TRY(plain_options(request)));
   if (request.separate)
-    return fail(error_at(
-        {}, "PW1430",
-        fmt::format("--separate: the family {} always uses the merged matmuls of vLLM",
-                    request.model.family),
-        "leave it out, or use llama or moe"));
+    return fail(
+        error_at({}, "PW1430",
+                 fmt::format("--separate: the family {} always uses the merged matmuls of vLLM",
+                             request.model.family),
+                 "leave it out, or use llama or moe"));
   FamilyOptions options = request.model;
   options.max_tokens = request.max_tokens.value_or(options.max_tokens);
   options.tp = request.tp.value_or(options.tp);

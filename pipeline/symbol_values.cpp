@@ -97,12 +97,12 @@ Status check_settled(const ExecutionRequest& request, const Graph& graph) {
   const std::string tokens = graph.facts.tokens();
   for (const auto& [symbol, fact] : graph.facts.symbols) {
     if (symbol == tokens || greatest_value(fact) <= request.plan.max_tokens) continue;
-    return fail(error_in("graph " + graph.name, "PW1470",
-                         fmt::format("the symbol {}, which is in {}, has no number", symbol,
-                                     print_range(fact)),
-                         fmt::format("use --set {}=NUMBER, or --weights with tensors of that size; "
-                                     "--tokens sets {}",
-                                     symbol, tokens)));
+    return fail(error_in(
+        "graph " + graph.name, "PW1470",
+        fmt::format("the symbol {}, which is in {}, has no number", symbol, print_range(fact)),
+        fmt::format("use --set {}=NUMBER, or --weights with tensors of that size; "
+                    "--tokens sets {}",
+                    symbol, tokens)));
   }
   return {};
 }

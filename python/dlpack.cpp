@@ -78,8 +78,8 @@ void check_type(DlType type, DType dtype, const std::string& what) {
   for (const Kind& kind : kinds)
     if (kind.code == type.code && kind.bits == type.bits && type.lanes == 1) return;
   throw mistake("PW1411",
-                fmt::format("{} is a {}, which needs a tensor of {}, not of {}", what,
-                            name(dtype), shown({kinds[0].code, kinds[0].bits, 1}), shown(type)));
+                fmt::format("{} is a {}, which needs a tensor of {}, not of {}", what, name(dtype),
+                            shown({kinds[0].code, kinds[0].bits, 1}), shown(type)));
 }
 
 Extents extents_of(const DlTensor& tensor) { return {tensor.shape, tensor.shape + tensor.dims}; }

@@ -105,10 +105,10 @@ class PythonCall {
     else if (py::isinstance<py::tuple>(returned) || py::isinstance<py::list>(returned))
       results = py::list(returned);
     if (results.size() != call_.results.size())
-      throw mistake("PW1214", "the function of " + call_.op + " returned " +
-                                  (returned.is_none() ? "nothing"
-                                                      : "a different number of results") +
-                                  ", but the op has " + std::to_string(call_.results.size()));
+      throw mistake("PW1214",
+                    "the function of " + call_.op + " returned " +
+                        (returned.is_none() ? "nothing" : "a different number of results") +
+                        ", but the op has " + std::to_string(call_.results.size()));
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (call_.results[i].data == nullptr) continue;
       arrays_.keep(results[i], call_.results[i], "result " + std::to_string(i) + " of " + call_.op);

@@ -276,12 +276,13 @@ py::dict told_of(const ContextPtr& context, FxImport done) {
 }
 
 void add_seen_import(py::module_& module) {
-  module.def("import_seen", &import_seen, py::arg("session"), py::arg("nodes"), py::arg("rules"),
-             py::arg("pipeline"), py::arg("torch"),
-             "Imports the part of a torch.fx graph that the pipeline's rules can match, and the "
-             "operands of calls that no rule can see. Returns the result of FxGraph.convert, or "
-             "None if the whole graph matters: it has writes or symbols, or a pass visits all nodes. "
-             "`torch` has the members that FxGraph requires, and schemas().");
+  module.def(
+      "import_seen", &import_seen, py::arg("session"), py::arg("nodes"), py::arg("rules"),
+      py::arg("pipeline"), py::arg("torch"),
+      "Imports the part of a torch.fx graph that the pipeline's rules can match, and the "
+      "operands of calls that no rule can see. Returns the result of FxGraph.convert, or "
+      "None if the whole graph matters: it has writes or symbols, or a pass visits all nodes. "
+      "`torch` has the members that FxGraph requires, and schemas().");
 }
 
 }  // namespace pw::python

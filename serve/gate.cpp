@@ -87,8 +87,7 @@ std::optional<HttpAnswer> Gate::refuse(const HttpRequest& request) const {
   const std::string_view shown = query_of(request.target);
   const std::string header = request.one(kTokenHeader);
   if (same(opens ? shown : std::string_view(header), opens ? "token=" + token : token)) return {};
-  return no(403,
-            "the token is missing or wrong: open the address that `pwr serve` printed");
+  return no(403, "the token is missing or wrong: open the address that `pwr serve` printed");
 }
 
 }  // namespace pw::cli

@@ -40,8 +40,7 @@ class ShareReader {
     if (!it->is_string()) return wrong(place, "this is not a string");
     std::string out = it->get<std::string>();
     if (out.size() > most) return wrong(place, fmt::format("this is larger than {} bytes", most));
-    if (out.find('\0') != std::string::npos)
-      return wrong(place, "this string contains a NUL byte");
+    if (out.find('\0') != std::string::npos) return wrong(place, "this string contains a NUL byte");
     return out;
   }
   Result<SharedGraph> graph(const Json& value) const {
@@ -89,12 +88,12 @@ Result<Share> share_from_json(std::string_view text, const std::string& file) {
   if (!json.is_object()) return read.wrong("", "this is not an object");
   const std::string format = PW_TRY(read.text(json, "", "format", 200));
   if (format != kShareFormat)
-    return read.wrong(
-        "/format",
-        fmt::format("the format is `{}`, but this version reads {}", printable(format),
-                    kShareFormat),
-        format.starts_with("piecewise.share/") ? "the file was saved by another version of pwr"
-                                               : "");
+    return read.wrong("/format",
+                      fmt::format("the format is `{}`, but this version reads {}",
+                                  printable(format), kShareFormat),
+                      format.starts_with("piecewise.share/")
+                          ? "the file was saved by another version of pwr"
+                          : "");
   PW_TRY(read.object(json, "", {"format", "rules", "pipeline", "graph"}));
   Share out;
   out.rules = PW_TRY(read.text(json, "", "rules", kMostRuleBytes));

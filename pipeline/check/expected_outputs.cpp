@@ -72,10 +72,10 @@ tl::unexpected<Diagnostics> missing(const Graph& graph, const Safetensors& file,
   std::vector<std::string> names;
   for (const StoredTensor& tensor : file.tensors()) names.push_back(tensor.name);
   const std::string near = nearest(name, names);
-  Diagnostic out = error_in(
-      "output " + name, kNoTensorCode, file.path() + " has no tensor with this name",
-      near.empty() ? "`pwr run --save` writes a file with all outputs"
-                   : "did you mean `" + near + "`?");
+  Diagnostic out =
+      error_in("output " + name, kNoTensorCode, file.path() + " has no tensor with this name",
+               near.empty() ? "`pwr run --save` writes a file with all outputs"
+                            : "did you mean `" + near + "`?");
   const std::size_t more = names.size() - std::min(names.size(), kListed);
   names.resize(names.size() - more);
   out.notes.push_back(names.empty()

@@ -120,8 +120,8 @@ class Picture {
   Status rewrite_the_graph() {
     const std::size_t graphs = input_.versions.size();
     if (graphs != 1)
-      return fail(error_at({}, "PW1427",
-                           "-p rewrites one graph, but there are " + std::to_string(graphs)));
+      return fail(
+          error_at({}, "PW1427", "-p rewrites one graph, but there are " + std::to_string(graphs)));
     Graph graph = std::move(input_.versions.front().graph);
     input_.versions.clear();
     RewriteOptions watched;

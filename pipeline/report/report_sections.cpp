@@ -128,10 +128,9 @@ ReportSection overview(const RunRecord& record, const RuleSet& rules) {
 
 // ---- rewriting
 ReportTable passes(const RunRecord& record) {
-  ReportTable table{
-      {"pass", "matches", "built-in steps", "nodes", "Δ nodes", "stopped by"},
-      {},
-      "passes, in order; a built-in step removes a dead or duplicate node"};
+  ReportTable table{{"pass", "matches", "built-in steps", "nodes", "Δ nodes", "stopped by"},
+                    {},
+                    "passes, in order; a built-in step removes a dead or duplicate node"};
   if (record.times) table.columns.emplace_back("time");
   for (const PassStats& pass : record.rewrite.passes) {
     const auto difference = static_cast<std::ptrdiff_t>(pass.nodes_after) -

@@ -156,10 +156,9 @@ Result<TunedGraph> Tuner::tune(const CutGraph& cut, const Log& log) {
     }
     for (const std::string& why : report.skipped) log.say("not tuned: " + why);
     for (const std::string& why : products.skipped) log.say("not tuned: " + why);
-    log.say(request_.measure
-                ? fmt::format("{}: times are measured on {}", arch, report.by)
-                : fmt::format("{}: times are estimates of the {}, not measurements", arch,
-                              report.by));
+    log.say(request_.measure ? fmt::format("{}: times are measured on {}", arch, report.by)
+                             : fmt::format("{}: times are estimates of the {}, not measurements",
+                                           arch, report.by));
   }
   return out;
 }

@@ -83,9 +83,9 @@ Status check_ranks(const RunRequest& request) {
                          "leave out ranks"));
   const StepEngineKind* engine = find_engine(request.engines, request.backend);
   if (engine != nullptr && !engine->can.ranks)
-    return fail(
-        error_in("backend " + engine->name, "PW1201", "it supports only one rank in a process",
-                 "use one of: " + engine_names(several_ranks(request.engines))));
+    return fail(error_in("backend " + engine->name, "PW1201",
+                         "it supports only one rank in a process",
+                         "use one of: " + engine_names(several_ranks(request.engines))));
   return {};
 }
 

@@ -29,12 +29,11 @@ Status check_static_rows(const Graph& graph, std::int64_t tokens) {
   if (rows.empty() || std::find(rows.begin(), rows.end(), tokens) != rows.end() ||
       has_number_a_token(graph, tokens))
     return {};
-  return fail(
-      error_in("graph " + graph.name, "PW1404",
-               fmt::format("a step has {} tokens, but the graph is static with {} rows", tokens,
-                           fmt::join(rows, " or ")),
-               fmt::format("use --tokens {}, or {}", rows.front(),
-                           symbol_hint(graph, rows.front()))));
+  return fail(error_in(
+      "graph " + graph.name, "PW1404",
+      fmt::format("a step has {} tokens, but the graph is static with {} rows", tokens,
+                  fmt::join(rows, " or ")),
+      fmt::format("use --tokens {}, or {}", rows.front(), symbol_hint(graph, rows.front()))));
 }
 
 std::string symbol_hint(const Graph& graph, std::int64_t rows) {

@@ -200,9 +200,9 @@ tl::unexpected<Diagnostics> explain(int status) {
     case kLayout:
       return fail(problem("Graphviz found no layout", "write .dot and use another program"));
     case kTooLarge:
-      return fail(problem(
-          "the picture exceeds the limits of PNG: 32 767 pixels a side, 100 million in all",
-          "write .svg, or fold more with --collapse"));
+      return fail(
+          problem("the picture exceeds the limits of PNG: 32 767 pixels a side, 100 million in all",
+                  "write .svg, or fold more with --collapse"));
     default:
       return fail(
           problem("Graphviz could not draw this format", "check that its plugin is installed"));
