@@ -6,7 +6,7 @@
 namespace pw::viz {
 namespace {
 
-/// By box: whether it stays. Empty where nothing changed.
+/// Returns, for each box, whether it is kept; empty if nothing changed.
 std::vector<bool> near_changes(const Scene& scene) {
   std::vector<bool> changed(scene.boxes.size(), false);
   for (std::size_t i = 0; i < changed.size(); ++i) changed[i] = scene.boxes[i].mark != Mark::plain;

@@ -18,8 +18,8 @@
 namespace pw::viz {
 namespace {
 
-/// "layers.3" of "layers.3.mlp": up to the first component that is a number; empty if there is
-/// none.
+/// Returns "layers.3" for "layers.3.mlp": up to the first component that is a number; empty if
+/// there is none.
 std::string layer_of(std::string_view group) {
   std::size_t begin = 0;
   while (begin <= group.size()) {
@@ -34,7 +34,7 @@ std::string layer_of(std::string_view group) {
   return {};
 }
 
-/// Cuts other versions where the last one was cut.
+/// Cuts other versions at the same places as the last one.
 class PieceCuts {
  public:
   explicit PieceCuts(const StitchedGraph& pieces) {
@@ -130,8 +130,8 @@ class Grouper {
     return piece.capturable() ? GroupKind::captured : GroupKind::eager;
   }
 
-  /// What a version was the last to have stands in the piece of that version, drawn as the group
-  /// that holds most of what survived of it.
+  /// Nodes that a version is the last to have belong to its piece, which is drawn as the group that
+  /// contains most of its surviving nodes.
   void place_removed(std::uint32_t version, const PieceCuts& cuts) {
     const auto gone = [&](std::uint32_t at) {
       return at != kNobody && graph_.nodes[at].last == version && out_.group_of[at] == kNobody;
@@ -157,7 +157,7 @@ class Grouper {
     gather();
   }
 
-  /// The group of its kind with most of its nodes, the first of several.
+  /// Returns the group of its kind with most of its nodes; the first of several.
   [[nodiscard]] std::uint32_t heir(std::uint32_t version, const Piece& piece) const {
     std::map<std::uint32_t, std::size_t> votes;
     for (const NodeId n : piece.nodes) {
@@ -172,7 +172,7 @@ class Grouper {
     return best;
   }
 
-  /// Of a piece of which nothing survived: the only group of its kind between those of its
+  /// For a piece without surviving nodes: returns the only group of its kind between those of its
   /// neighbours.
   [[nodiscard]] std::uint32_t between(const std::vector<std::uint32_t>& group, std::uint32_t piece,
                                       GroupKind kind) const {
@@ -238,8 +238,8 @@ class Grouper {
     out_.groups[group].nodes.push_back(at);
   }
 
-  /// Where a version cannot be cut, what it was the last to have stands with what follows it, if
-  /// that is captured.
+  /// If a version cannot be cut, nodes that it is the last to have join the nodes after them, if
+  /// those are captured.
   void adopt() {
     std::uint32_t next = kNobody;
     for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
@@ -262,8 +262,8 @@ class Grouper {
   Folding& out_;
 };
 
-/// What is left of a group when layer names, weights, names of values and what is outside are
-/// abstracted; which of its nodes are in which group inside of it stays.
+/// Computes the canonical form of a group, without layer names, weights, value names and the
+/// outside; it includes which nodes are in which inner group.
 class Former {
  public:
   Former(const UnionGraph& graph, const Links& links, const Folding& folding)
@@ -293,7 +293,7 @@ class Former {
   }
 
  private:
-  /// The number of a group inside of the one that is formed; a new one brings that of its parent.
+  /// Returns the number of an inner group; a new one also numbers its parent.
   std::uint32_t inside(std::uint32_t group, std::vector<std::uint32_t>& out) {
     const auto known = inside_.find(group);
     if (known != inside_.end()) return known->second;
@@ -367,9 +367,9 @@ void find_none_equal(Folding& folding) {
   }
 }
 
-/// Among equal sibling groups the first is drawn.
+/// Draws the first of equal sibling groups.
 void fold_beside(const std::vector<Unit>& sequence, Folding& folding) {
-  std::map<std::uint32_t, std::uint32_t> drawn;  // by what they are equal to
+  std::map<std::uint32_t, std::uint32_t> drawn;  // by the group that they are equal to
   for (const Unit& unit : sequence) {
     if (!unit.group) continue;
     Group& group = folding.groups[unit.index];
@@ -382,7 +382,7 @@ void fold_equal(Folding& folding) {
   fold_beside(folding.sequence, folding);
   for (const Group& group : folding.groups) fold_beside(group.sequence, folding);
   for (std::uint32_t at = 0; at < folding.drawn_as.size(); ++at) folding.drawn_as[at] = at;
-  // From the inside out: what is in a further copy is drawn as what stands for it in the first.
+  // From the inside out: nodes of a further copy are drawn as their counterparts in the first.
   for (std::size_t i = folding.groups.size(); i-- > 0;) {
     const Group& group = folding.groups[i];
     if (group.nodes.empty() || group.drawn_as == i) continue;

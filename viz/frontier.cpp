@@ -16,7 +16,7 @@ constexpr double kLeast = 0.01;  // percent
 struct Look {
   const char *color, *dash;
 };
-// Okabe and Ito's colours; the dashes tell curves apart in grey.
+// Okabe and Ito's colours; dashes distinguish curves in grayscale.
 constexpr std::array<Look, 4> kLooks{
     {{"#0072b2", "none"}, {"#d55e00", "8 4"}, {"#009e73", "2 3"}, {"#cc79a7", "8 3 2 3"}}};
 

@@ -26,7 +26,7 @@ class Linker {
  private:
   void find_inputs() {
     out_.input_number.resize(graph_.versions.size());
-    // From the last version on, so that what is there now describes an input.
+    // From the last version backwards, so that the latest version describes an input.
     for (std::size_t v = graph_.versions.size(); v-- > 0;) {
       const Graph& graph = graph_.versions[v]->graph;
       out_.input_number[v].resize(graph.value_bound(), kNobody);
@@ -42,7 +42,7 @@ class Linker {
     }
   }
 
-  /// That of the same input in the next version.
+  /// Returns the entry of the same input in the next version.
   std::uint32_t number_after(std::size_t v, ValueId input) const {
     if (v + 1 == graph_.versions.size()) return kNobody;
     const ValueId after = related_ ? input : graph_.value_after[v][input.index];

@@ -14,7 +14,7 @@ bool is_number(std::string_view word) {
                                       [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-/// Where the next step of a path ends: a name, with the number behind it ("experts.5").
+/// Returns the end of the next step of a path: a name with the number after it ("experts.5").
 std::size_t step_end(std::string_view path, std::size_t begin) {
   const std::size_t end = std::min(path.find('.', begin), path.size());
   if (end == path.size() || is_number(path.substr(begin, end - begin))) return end;
@@ -22,7 +22,7 @@ std::size_t step_end(std::string_view path, std::size_t begin) {
   return is_number(path.substr(end + 1, next - end - 1)) ? next : end;
 }
 
-/// The first step of `path` beyond `prefix`, with the prefix; empty if it does not lead further.
+/// Returns `prefix` extended by the next step of `path`; empty if there is no further step.
 std::string_view beyond(std::string_view path, std::string_view prefix) {
   std::size_t begin = 0;
   if (!prefix.empty()) {
@@ -71,7 +71,7 @@ class Nester {
     return graph_.graph_of(node).group(node.id);
   }
 
-  /// Makes the groups in a group; their paths, by number.
+  /// Creates the inner groups of a group; returns their paths, by number.
   std::map<std::uint32_t, std::string> split(std::uint32_t group, std::string prefix) {
     const std::vector<std::uint32_t> nodes = out_.groups[group].nodes;
     const GroupKind kind = out_.groups[group].kind;
@@ -121,7 +121,7 @@ class Nester {
     }
   }
 
-  /// The order in a group. What is left of a cut group, if it is one node, stands by itself.
+  /// Orders the items of a group. A remainder of a cut group with a single node is not grouped.
   void finish(std::uint32_t group) {
     const std::vector<std::uint32_t> nodes = out_.groups[group].nodes;
     if (std::all_of(nodes.begin(), nodes.end(),

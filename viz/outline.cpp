@@ -50,7 +50,7 @@ class Outliner {
 
   std::string run() {
     heading();
-    std::vector<std::uint32_t> around;  // the clusters that are open
+    std::vector<std::uint32_t> around;  // open clusters
     for (const Box& box : scene_.boxes) {
       if (box.kind == BoxKind::input || box.kind == BoxKind::output) continue;
       const std::vector<std::uint32_t> now = clusters_around(scene_, box.cluster);

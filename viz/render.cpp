@@ -21,7 +21,7 @@ tl::unexpected<Diagnostics> no_picture(std::string message, std::string help = "
   return fail(error_in("the picture", "PW0902", std::move(message), std::move(help)));
 }
 
-/// The chosen version, or it together with the one it is compared with.
+/// Draws the chosen version, alone or with the version that it is compared with.
 Result<Drawing> draw(const VizInput& input, const VizOptions& options) {
   if (input.versions.empty()) return no_picture("there is no graph to draw");
   const std::size_t count = input.versions.size();
@@ -50,8 +50,8 @@ Result<Drawing> draw(const VizInput& input, const VizOptions& options) {
   return drawing;
 }
 
-/// Graphviz's dot for what is small, and neither very tall nor very wide, as far as the deadline
-/// allows; else layers of our own, which Graphviz only draws.
+/// Uses Graphviz's dot for small pictures that are neither very tall nor very wide, within the
+/// deadline; otherwise the built-in layout, which Graphviz only draws.
 Result<std::string> render_with(const VizInput& input, const VizOptions& options,
                                 const char* format) {
   constexpr std::size_t kDotBoxes = 300;

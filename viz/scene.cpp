@@ -16,7 +16,7 @@ BoxKind kind_of(const Graph& graph, NodeId n) {
   return op.has_body() || op.traits.view ? BoxKind::node : BoxKind::product;
 }
 
-/// What the name of the group around it says already is left out.
+/// Omits the prefix that the name of the parent group already has.
 std::string name_in(const Folding& folding, const Group& group) {
   if (group.parent == kNobody) return group.name;
   const std::string around = folding.groups[group.parent].name + ".";
@@ -116,7 +116,7 @@ class Composer {
     return text;
   }
 
-  /// The group that holds a node so many levels down, or kNobody.
+  /// Returns the group of a node at a depth, or kNobody.
   std::uint32_t group_at(std::uint32_t at, std::size_t depth) const {
     std::uint32_t group = folding_.inner_of[at];
     while (group != kNobody && depth_[group] > depth) group = folding_.groups[group].parent;
@@ -128,13 +128,13 @@ class Composer {
     return group == kNobody ? kNobody : cluster_of_[group];
   }
 
-  /// That of the box which a closed group is, or kNobody where the node has a box of its own.
+  /// Returns the closed group in which a node is drawn, or kNobody if the node has a box.
   std::uint32_t whole_at(std::uint32_t at) const {
     const std::uint32_t group = group_at(folding_.drawn_as[at], open_);
     return group == kNobody ? kNobody : cluster_of_[group];
   }
 
-  /// How many boxes are drawn with the groups open so many levels down.
+  /// Returns the number of boxes if groups are open down to a depth.
   std::size_t boxes_at(std::size_t depth) const {
     std::size_t count = 0;
     std::vector<bool> seen(folding_.groups.size(), false);
@@ -173,8 +173,8 @@ class Composer {
     scene_.box_of[at] = push(std::move(box));
   }
 
-  /// One box a cluster, then single boxes for what is in none; the rest is one more box, which says
-  /// so.
+  /// One box for each cluster, then single boxes for other nodes; the rest is one box with its
+  /// number.
   void add_wholes() {
     std::vector<std::uint32_t> box_of_cluster(scene_.clusters.size(), kNobody);
     std::uint32_t rest = kNobody;
@@ -196,7 +196,7 @@ class Composer {
     });
   }
 
-  /// In the order of the folding, so that edges go forwards but for those to the next copy.
+  /// In the order of the folding, so that edges go forwards except those to the next copy.
   template <class Act>
   void each_node(Act act) const {
     each_of(folding_.sequence, act);
@@ -402,8 +402,8 @@ class Composer {
   const Folding& folding_;
   std::size_t most_;
   SceneForm form_;
-  bool whole_ = false;              // there are too many nodes for anything else
-  std::size_t open_ = 0;            // so many levels of groups are open
+  bool whole_ = false;              // if there are too many nodes for anything else
+  std::size_t open_ = 0;            // number of open group levels
   std::vector<std::size_t> depth_;  // by group
   std::size_t left_out_ = 0;        // of boxes, by cropping
   Scene scene_;
@@ -438,7 +438,7 @@ std::string grouped_digits(std::size_t number) {
 
 Scene make_scene(const UnionGraph& graph, const Folding& folding, std::size_t most_boxes,
                  const SceneForm& form) {
-  if (form.cropped) {  // what changed is often little where the whole is too much
+  if (form.cropped) {  // changes often fit even if the whole graph does not
     constexpr auto kAll = static_cast<std::size_t>(-1);
     Scene scene = Composer(graph, folding, kAll, form).run();
     if (scene.boxes.size() <= most_boxes) return scene;

@@ -75,7 +75,7 @@ class Reader {
     out_.rewrites.push_back(std::move(rewrite));
   }
 
-  /// Of graphs that were read from files, names are all there is; the n-th pass made version n.
+  /// Graphs from files only have names; the n-th pass made version n.
   void read_names(const std::vector<NamedRewrite>& journal) {
     std::map<std::string, Source> values;
     std::map<std::string, std::uint32_t> nodes;
@@ -139,7 +139,7 @@ class Reader {
     return out;
   }
 
-  /// A matched value is of the version before, a new one of the version itself.
+  /// A matched value belongs to the previous version, a new one to the version itself.
   [[nodiscard]] Source source_of(std::uint32_t version, ValueId v) const {
     for (const std::uint32_t at : {version - 1, version}) {
       const Graph& graph = graph_.versions[at]->graph;

@@ -28,7 +28,7 @@ class Uniter {
     reorder(out_, order);
   }
 
-  /// The nodes in this order, positions with them.
+  /// Reorders the nodes and their positions.
   static void reorder(UnionGraph& graph, const std::vector<std::uint32_t>& order) {
     std::vector<UnionNode> ordered;
     std::vector<std::uint32_t> rank(order.size());
@@ -43,7 +43,7 @@ class Uniter {
   }
 
  private:
-  /// New nodes go after the node that stands before them in this version.
+  /// Inserts new nodes after their predecessors in this version.
   void add(std::uint32_t v) {
     const Graph& graph = out_.versions[v]->graph;
     if (!related_ && v > 0) match(v);
@@ -72,7 +72,7 @@ class Uniter {
     out_.value_after.push_back(std::move(found.value_after));
   }
 
-  /// Where it stands in the version before.
+  /// Returns its position in the previous version.
   std::uint32_t find(std::uint32_t v, NodeId n) const {
     if (v == 0 || reborn_.contains({v, n.index})) return kNobody;
     const NodeId before = related_ ? n : before_[n.index];
@@ -89,7 +89,7 @@ class Uniter {
     return at;
   }
 
-  /// Redirected operands are seen on the edges, so they do not count.
+  /// Ignores redirected operands, which are visible on the edges.
   bool differs(const Graph& graph, NodeId n, const UnionNode& before) const {
     const Graph& old = out_.versions[before.last]->graph;
     const NodeId o = before.id;
@@ -109,7 +109,7 @@ class Uniter {
   std::uint32_t head_ = kNobody;
 };
 
-/// The operands of all versions as pairs of positions, with the first version that has them.
+/// Returns the operands of all versions as pairs of positions, with their first version.
 struct UnionEdges {
   std::vector<Arrow> arrows;
   std::vector<std::uint32_t> since;
@@ -145,8 +145,8 @@ UnionEdges edges_of(const UnionGraph& graph, bool related) {
   return out;
 }
 
-/// Nodes whose order the versions do not agree on: at each version that brought in one of the edges
-/// of their cycle, they are nodes of their own.
+/// Splits nodes whose order differs between versions: each version that introduced an edge of their
+/// cycle gets separate nodes.
 Reborn break_cycles(const UnionGraph& graph, const UnionEdges& edges) {
   const std::vector<std::uint32_t> component = components(graph.nodes.size(), edges.arrows);
   std::vector<std::uint32_t> size(graph.nodes.size(), 0);

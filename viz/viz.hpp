@@ -52,7 +52,7 @@ struct VizInput {
       nullptr;  ///< instead of the journal, for versions that were read from files
   const PageMisses* misses = nullptr;
   const Report* report =
-      nullptr;  ///< the page shows its verdict on top and each section as a tab of its own
+      nullptr;  ///< the page shows its verdict on top and each section as a separate tab
   bool related =
       true;  ///< false: graphs read from files (in one context), whose nodes match_graphs finds
 };

@@ -11,8 +11,8 @@
 namespace pw::viz {
 namespace {
 
-// The colours of Okabe and Ito, which all kinds of colour vision tell apart; each has a glyph or a
-// dash too.
+// The colours of Okabe and Ito, distinguishable with all kinds of colour vision; each also has a
+// glyph or a dash.
 constexpr const char* kBlue = "#0072B2";
 constexpr const char* kVermilion = "#D55E00";
 constexpr const char* kOrange = "#E69F00";
@@ -65,7 +65,7 @@ std::string shape_of(BoxKind kind) {
   return "shape=box";
 }
 
-/// Of an overlay, after the box's own colour, which it takes the place of.
+/// Returns the colour of an overlay, which overrides the box's own.
 std::string shade(const Box& box) {
   if (box.shade < 0) return {};
   const Shade shade = shade_of(box.shade);
@@ -119,7 +119,7 @@ std::string tooltip(bool wanted, const std::string& text) {
 
 constexpr double kHeading = 40;  // above the picture, for its title and caption
 
-/// Graphviz counts from the lower left corner.
+/// Graphviz coordinates start at the lower left corner.
 double upwards(const ScenePlaces& places, double y) { return places.height - y; }
 
 std::string box_place(const ScenePlaces& places, const Place& box) {
@@ -167,7 +167,7 @@ class DotWriter {
       else
         boxes_[scene_.boxes[i].cluster].push_back(i);
     }
-    // From the inside out: a cluster in which nothing is drawn is not drawn.
+    // From the inside out: an empty cluster is not drawn.
     std::vector<std::size_t> outermost;
     for (std::size_t c = scene_.clusters.size(); c-- > 0;) {
       if (boxes_[c].empty() && clusters_[c].empty()) continue;
@@ -209,7 +209,7 @@ class DotWriter {
     out_ += "];\n";
   }
 
-  /// At most kDeepest levels down.
+  /// Recurses at most kDeepest levels.
   void cluster(std::size_t c, const std::string& indent) {
     const Cluster& cluster = scene_.clusters[c];
     const std::string id = std::to_string(c), deeper = indent + "  ";
@@ -235,7 +235,7 @@ class DotWriter {
   void edge(std::size_t i) {
     const Edge& edge = scene_.edges[i];
     const std::string from = "b" + std::to_string(edge.from), to = "b" + std::to_string(edge.to);
-    // Drawn against the flow, so that the ranks of a folded part stay as they are in one copy of
+    // Drawn against the flow, so that the ranks of a folded part are those of a single copy of
     // it.
     out_ += "  " + (edge.back ? to + " -> " + from : from + " -> " + to) + " [id=e" +
             std::to_string(i) + ", class=\"edge " + name_of(edge.mark) +
@@ -255,7 +255,7 @@ class DotWriter {
   const Scene& scene_;
   bool tooltips_;
   const ScenePlaces* places_;
-  std::vector<std::vector<std::size_t>> boxes_, clusters_;  // by the cluster that they stand in
+  std::vector<std::vector<std::size_t>> boxes_, clusters_;  // by their cluster
   std::string out_;
 };
 
@@ -268,7 +268,7 @@ std::string dot_string(std::string_view text) {
       case '"': out += "\\\""; break;
       case '\\': out += "\\\\"; break;
       case '\n': out += "\\n"; break;
-      case '&': out += "&amp;"; break;  // Graphviz reads entities in plain strings too
+      case '&': out += "&amp;"; break;  // Graphviz also decodes entities in plain strings
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       default: out += c;

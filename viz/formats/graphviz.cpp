@@ -20,8 +20,8 @@
 namespace pw::viz {
 namespace {
 
-constexpr double kLargestPng = 32'767;  // pixels a side, the limit of cairo
-constexpr double kMostPixels = 100e6;   // of a PNG: 400 MB while it is drawn
+constexpr double kLargestPng = 32'767;  // pixels on a side, the limit of cairo
+constexpr double kMostPixels = 100e6;   // of a PNG: 400 MB during drawing
 constexpr double kPixelsPerPoint = 96.0 / 72.0;
 
 enum Exit : int { kDone = 0, kSyntax = 3, kLayout = 4, kTooLarge = 5, kRender = 6 };
@@ -39,8 +39,8 @@ bool write_all(int file, const char* bytes, std::size_t count) {
 
 int ignore_message(char*) { return 0; }
 
-/// What is used of Graphviz's two libraries. They are loaded when the first picture needs them, so
-/// that all else runs where there is no Graphviz, and never closed.
+/// The functions used from Graphviz's two libraries. They are loaded for the first picture, so that
+/// everything else works without Graphviz, and never closed.
 struct Library {
   decltype(&::gvContext) context = nullptr;
   decltype(&::gvcVersion) version = nullptr;
@@ -51,13 +51,13 @@ struct Library {
   decltype(&::agseterrf) on_message = nullptr;
   Agmemdisc_t* memory = nullptr;
   Agiodisc_t* io = nullptr;
-  std::string problem;  ///< why there is none; empty: there is one
+  std::string problem;  ///< why they are missing; empty if loaded
 
   Library();
 };
 
 Library::Library() {
-  // The sonames of the interface in gvc.h: in another one the same names take other arguments.
+  // The sonames that match gvc.h: in other versions, functions may have other arguments.
   void* const gvc = load_library({"libgvc.so.6"}, problem);
   if (gvc == nullptr) return;
   void* const graph = load_library({"libcgraph.so.6"}, problem);
@@ -80,8 +80,8 @@ const Library& library() {
   return loaded;
 }
 
-/// The numbers of a graph's things by their names. Graphviz's own are addresses of these, and the
-/// order in which it draws clusters follows them.
+/// Numbers for the names of a graph. Graphviz's own numbers are addresses, which determine the
+/// order in which it draws clusters.
 class Numbers {
  public:
   static Agiddisc_t discipline() {
@@ -102,7 +102,7 @@ class Numbers {
   }
 
  private:
-  /// Even from 2 on for what has a name, odd for what has none.
+  /// Even from 2 for named objects, odd for others.
   bool find(const char* name, IDTYPE& number, bool create) {
     if (name == nullptr) {
       number = nameless_ += 2;
@@ -120,12 +120,12 @@ class Numbers {
     return true;
   }
 
-  std::deque<std::string> names_;  // by number / 2 - 1; they stay where they are
+  std::deque<std::string> names_;  // by number / 2 - 1; addresses are stable
   std::unordered_map<std::string, IDTYPE> numbers_;
   IDTYPE nameless_ = 1;
 };
 
-/// A text that is read from its front.
+/// A text that is read from its start.
 int read_front(void* text, char* to, int most) {
   auto& rest = *static_cast<std::string_view*>(text);
   const std::size_t count = rest.copy(to, static_cast<std::size_t>(most));
@@ -140,7 +140,7 @@ Agraph_t* read_dot(std::string_view text) {
   return library().read(&text, &how);
 }
 
-/// By the box that a layout writes down, "0,0,54,36" in points.
+/// Reads the bounding box from the layout, "0,0,54,36" in points.
 bool too_large_for_png(Agraph_t* graph) {
   const char* box = library().get(graph, const_cast<char*>("bb"));
   std::array<double, 4> at{};
@@ -151,7 +151,7 @@ bool too_large_for_png(Agraph_t* graph) {
   return wide > kLargestPng || high > kLargestPng || wide * high > kMostPixels;
 }
 
-/// In the child. Its memory goes with it, so nothing is freed.
+/// Runs in the child process, whose exit frees all memory.
 int render(const std::string& dot, const std::string& format, const char* engine, int file) {
   const Library& graphviz = library();
   graphviz.on_message(ignore_message);
@@ -169,7 +169,7 @@ int render(const std::string& dot, const std::string& format, const char* engine
 
 using Clock = std::chrono::steady_clock;
 
-/// Reads until the child closes its end; false at the deadline.
+/// Reads until the child closes its end; returns false at the deadline.
 bool read_until(int file, Clock::time_point deadline, std::string& out) {
   std::array<char, 65536> buffer;
   while (true) {
@@ -227,8 +227,8 @@ Result<std::string> lay_out(const std::string& dot, const std::string& format, i
   }
   if (child == 0) {
     ::close(ends[0]);
-    // Graphviz orders some things by address, so the picture would depend on how the heap was used
-    // before (see also Numbers). A new thread has a heap of its own, which starts empty.
+    // Graphviz orders some objects by address, so the picture would depend on earlier use of the
+    // heap (see also Numbers). A new thread has a separate, empty heap.
     int status = kRender;
     std::thread([&] { status = render(dot, format, engine, ends[1]); }).join();
     ::_exit(status);

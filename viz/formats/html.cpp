@@ -9,7 +9,7 @@
 namespace pw {
 namespace {
 
-/// Sections of a report come first: who opens the page wants to know what happened.
+/// Puts sections of a report first: they summarize the run.
 std::string report_tabs(const Report& report) {
   std::string out;
   for (std::size_t i = 0; i < report.sections.size(); ++i) {
@@ -27,14 +27,14 @@ std::string verdict(const Report& report) {
          viz::xml_escaped(report.verdict) + "</p>";
 }
 
-/// An empty panel for each view of views.def that is a tab and has what it needs.
+/// Adds an empty panel for each view of views.def that is a tab and has its data.
 std::string view_panels(const VizInput& input) {
   constexpr bool nothing = true;
   const bool journal = input.journal != nullptr || input.named_journal != nullptr;
   const bool misses = input.misses != nullptr;
   const bool pieces = input.pieces != nullptr, plan = input.plan != nullptr;
   std::string out;
-  // Hidden until its tab is opened, so that none is filled before.
+  // Hidden until its tab is opened, which fills it.
   const auto add = [&](std::string_view id, std::string_view title, bool present) {
     if (present && !title.empty())
       out += fmt::format(
@@ -49,7 +49,7 @@ std::string view_panels(const VizInput& input) {
 std::string page(const std::string& title, const VizInput& input, const std::string& data) {
   std::string out = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
   out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
-  // Whatever the graph's names hold, this page loads nothing.
+  // Names of the graph cannot make this page load anything.
   out +=
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
       "'unsafe-inline'; "

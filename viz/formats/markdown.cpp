@@ -59,7 +59,7 @@ std::string to_markdown(const UnionGraph& graph, const Scene& scene) {
   std::string out =
       "# " + markdown_text(scene.title) + "\n\n" + markdown_text(scene.caption) + ".\n";
   if (graph.versions.size() > 1) out += "\n+ added, − removed, ~ changed.\n";
-  std::vector<std::uint32_t> around;  // the clusters that are open
+  std::vector<std::uint32_t> around;  // open clusters
   bool open = false;
   for (const Box& box : scene.boxes) {
     if (box.kind == BoxKind::input || box.kind == BoxKind::output) continue;
@@ -67,7 +67,7 @@ std::string to_markdown(const UnionGraph& graph, const Scene& scene) {
     if (!open || now != around) {
       const auto common = static_cast<std::size_t>(
           std::mismatch(now.begin(), now.end(), around.begin(), around.end()).first - now.begin());
-      // Back in a cluster, after another inside of it, its title stands again.
+      // Repeats the title of a cluster after an inner cluster.
       for (std::size_t i = std::min(common, now.empty() ? 0 : now.size() - 1); i < now.size(); ++i)
         out += "\n" + std::string(std::min<std::size_t>(i + 2, 6), '#') + " " +
                markdown_text(scene.clusters[now[i]].title) + "\n";

@@ -1,5 +1,5 @@
-// JSON that Model Explorer (google-ai-edge/model-explorer) reads; the words of its format are those
-// of its graph_builder.py and sync_navigation.ts.
+// JSON for Model Explorer (google-ai-edge/model-explorer); the format is defined by its
+// graph_builder.py and sync_navigation.ts.
 #include <algorithm>
 #include <set>
 
@@ -17,7 +17,7 @@ Json pair_of(const std::string& key, const std::string& value) {
   return {{"key", key}, {"value", viz::clean(value)}};
 }
 
-/// "layers.3.mlp" and "piece_2" as a path; a slash inside a name would be one more level.
+/// Returns "layers.3.mlp" and "piece_2" as a path; a slash in a name would add a level.
 std::string path_of(std::string_view group, const std::string& piece) {
   std::string out;
   for (const char c :
@@ -140,7 +140,7 @@ Result<std::string> render_model_explorer_sync(const VizInput& input, const VizO
   for (NodeId n = a.first(); n.valid(); n = a.next(n))
     if (there.count(std::string(a.node_name(n))) > 0)
       mapping[viz::clean(a.node_name(n))] = viz::clean(a.node_name(n));
-  // What a rule replaced is found where its replacement stands.
+  // Maps replaced nodes to their replacement.
   if (input.journal != nullptr && input.related && left < right) {
     const viz::UnionGraph graph = viz::unite({&input.versions[left], &input.versions[right]}, true);
     std::vector<std::vector<NodeId>> became(std::max(a.node_bound(), b.node_bound()));

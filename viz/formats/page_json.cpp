@@ -1,4 +1,4 @@
-// Writes columns of numbers over a table of texts: a hundred thousand nodes take a few megabytes.
+// Writes columns of numbers and a table of texts: a hundred thousand nodes take a few megabytes.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -89,7 +89,7 @@ class PageData {
     }
   }
 
-  /// −1: absent; below: a literal, −2 less the number of its text.
+  /// −1: absent; below: a literal, −2 minus the number of its text.
   std::int64_t reference(const Source& source, std::uint32_t version) {
     switch (source.kind) {
       case Source::Kind::none: return -1;
@@ -157,7 +157,7 @@ class PageData {
     put("opKinds", op_kinds_);
   }
 
-  /// Version, and op and attributes before it, of a node that it changed.
+  /// Lists, for each changed node, the version, and its previous op and attributes.
   void put_change(std::uint32_t at, std::uint32_t version, Ints& out) {
     const Graph& g = graph_.versions[version - 1]->graph;
     NodeId n = graph_.nodes[at].id;
@@ -191,7 +191,7 @@ class PageData {
 
   // ---- groups and places
 
-  /// Groups with nodes only: those in no other first, then those in each, in their order.
+  /// Lists groups with nodes: top-level groups first, then the children of each, in order.
   void number_groups() {
     const std::vector<Group>& groups = in_.folding.groups;
     number_of_group_.assign(groups.size(), -1);
@@ -206,7 +206,7 @@ class PageData {
         if (unit.group) number(unit.index);
   }
 
-  /// Their shape, name, kind, the group that they are in or −1, and nodes as runs.
+  /// Writes shape, name, kind, parent group or −1, and nodes as runs.
   void put_groups() {
     number_groups();
     Ints shape, name, kind, parent, nodes;
@@ -266,7 +266,7 @@ class PageData {
     return ",\"kind\":" + print(kind) + ",\"index\":" + print(index);
   }
 
-  /// Of a group in which no other stands, the items are clear: ports, nodes, ports.
+  /// Omits the items of a group without inner groups: ports, nodes, ports.
   [[nodiscard]] std::string level_json(const Level& level, bool whole) const {
     const bool plain = !whole && !level.any_group();
     std::string out = "\"folded\":{" + sheet_json(level.folded) +
@@ -290,7 +290,7 @@ class PageData {
     put("shapes", out + "]");
   }
 
-  // ---- what happened
+  // ---- changes
 
   static Json step_json(const Step& step) {
     Json out = {{"pass", step.pass},       {"nodes", step.nodes},     {"added", step.added},
@@ -334,8 +334,8 @@ class PageData {
     put("rewrites", all);
   }
 
-  /// By the number of the version that a pass made, its rules that had a node to try. As in the
-  /// journal, the n-th pass made version n + 1, as long as the names agree.
+  /// Writes, for each version, the rules of its pass that had a node to try. As in the journal, the
+  /// n-th pass made version n + 1, as long as the names agree.
   [[nodiscard]] Json tried_json(const std::vector<PassStats>& passes) const {
     Json out = Json::object();
     std::size_t version = 0;
@@ -449,7 +449,7 @@ class PageData {
     }
   }
 
-  /// Of each storage once: name, first step, further steps, begin in the schedule, further nodes,
+  /// Once for each storage: name, first step, further steps, begin in the schedule, further nodes,
   /// and the places of its bytes and its offset in their lists, which are short.
   void put_slots(const MemoryPlan& memory) {
     Ints out, sizes, offsets;
@@ -475,7 +475,7 @@ class PageData {
     put("slotOffsets", offsets);
   }
 
-  /// What each number of tokens runs as: first, last, rows, mode; a run a line. Rows 0: as many as
+  /// The size of each token count: first, last, rows, mode; one range a line. Rows 0: as many as
   /// tokens, rounded up to the plan's multiple. Above the largest size all steps are alike.
   void put_padding(const Plan& plan) {
     if (plan.tokens.empty()) return;

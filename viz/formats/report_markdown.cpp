@@ -14,7 +14,7 @@ struct Markdown {
       for (const std::string& line : text.lines) out += markdown_text(line) + "\n\n";
       return;
     }
-    // An indented block ends at a line that is not set in, so that nothing in it is markup.
+    // An indented block contains no markup and ends at a line without indentation.
     for (const std::string& lines : text.lines) {
       out += "    ";
       for (const char c : lines) out += c == '\n' ? std::string("\n    ") : std::string(1, c);

@@ -9,7 +9,7 @@
 namespace pw::viz {
 namespace {
 
-// The page writes with a fixed-width font of 11 pixels, so that widths are known here.
+// The page uses a fixed-width font of 11 pixels, so widths are known here.
 constexpr double kWide = 2400;  // a rank of more pixels is folded
 constexpr double kPageCharacter = 6.63, kPageLine = 14, kPagePadWide = 16, kPagePadHigh = 9;
 
@@ -25,7 +25,7 @@ struct Size {
   }
 };
 
-/// Sizes of boxes, without making their texts.
+/// Computes sizes of boxes without creating their texts.
 class Ruler {
  public:
   Ruler(const UnionGraph& graph, const Links& links) : graph_(graph), links_(links) {}
@@ -76,7 +76,7 @@ void lay_out(Sheet& sheet) {
 
 using Life = std::pair<std::uint32_t, std::uint32_t>;  // versions, inclusive
 
-/// In order, and those that touch as one.
+/// Sorts version ranges and merges adjacent ones.
 std::vector<Life> joined(std::vector<Life> lives) {
   std::sort(lives.begin(), lives.end());
   std::vector<Life> out;
@@ -129,7 +129,7 @@ class Placer {
         readers_[link.source.index].push_back({kNobody, {link.first, link.last}});
   }
 
-  /// From the inside out; at most kDeepest levels down.
+  /// From the inside out, at most kDeepest levels.
   void add_shape(std::uint32_t group) {
     if (out_.shape_of[group] != kNobody) return;
     for (const Unit& unit : folding_.groups[group].sequence)
@@ -152,7 +152,7 @@ class Placer {
     const Group& group = folding_.groups[i];
     Shape shape;
     shape.group = i;
-    std::vector<std::vector<Life>> leaving;  // by leaf: when it is read outside
+    std::vector<std::vector<Life>> leaving;  // by leaf: the versions that read it outside
     for (std::uint32_t k = 0; k < group.nodes.size(); ++k) {
       std::vector<Life> lives;
       for (const std::uint32_t copy : group.copies)
@@ -203,11 +203,11 @@ class Placer {
     return items;
   }
 
-  /// What enters a group, as edges from the number of a port to a union position. What is the same
-  /// source in each copy shares a port.
+  /// Returns the inputs of a group, as edges from a port number to a union position. Inputs with
+  /// the same source in each copy share a port.
   std::vector<SheetEdge> find_ports(const Group& group, std::uint32_t i, Shape& shape) const {
     using Outside = std::pair<bool, std::uint32_t>;
-    std::map<std::vector<Outside>, std::uint32_t> sources;  // by what they are in each copy
+    std::map<std::vector<Outside>, std::uint32_t> sources;  // by their sources in each copy
     std::vector<SheetEdge> edges;
     for (std::uint32_t k = 0; k < group.nodes.size(); ++k) {
       const std::span<const Link> links = links_.of(group.nodes[k]);
@@ -278,7 +278,7 @@ class Placer {
     put_edges(edges, sheet);
   }
 
-  /// As wide as the widest of the copies, whose names differ.
+  /// Returns the width of the widest copy, because names differ.
   Size widest(const Group& group, std::uint32_t place) {
     Size size;
     for (const std::uint32_t copy : group.copies) {
@@ -310,7 +310,7 @@ class Placer {
     sheet.next = back.size();
   }
 
-  /// The same items with open groups.
+  /// Lays out the same items with open groups.
   void open(const std::vector<Item>& items, const std::vector<Unit>& sequence, const Sheet& closed,
             Sheet& opened) {
     std::vector<std::uint32_t> groups;
@@ -412,7 +412,7 @@ class Placer {
             sheet.layout.total + Frame::kTop + Frame::kBottom};
   }
 
-  /// "piece_4 · captured", or "×31 piece_4 … piece_64 · captured", of the copy with most to say.
+  /// Returns "piece_4 · captured", or "×31 piece_4 … piece_64 · captured", for the longest copy.
   const Size& group_size(std::uint32_t i, bool folded) {
     const auto [known, fresh] = group_sizes_.try_emplace({folding_.groups[i].same_as, folded});
     Size& size = known->second;
@@ -446,7 +446,7 @@ class Placer {
   Ruler ruler_;
   Placement out_;
   std::vector<std::vector<Reader>> readers_;  // by union position
-  // By union position, of the sheet in work: its item, and the group that holds it there.
+  // By union position, of the current sheet: its item, and its group there.
   std::vector<std::uint32_t> item_of_, unit_of_;
   std::map<std::pair<std::uint32_t, bool>, Size>
       group_sizes_;           // by first group, and whether folded

@@ -6,7 +6,7 @@
 namespace pw::viz {
 namespace {
 
-/// "b12" → 12 for the prefix 'b'.
+/// Returns 12 for "b12" and the prefix 'b'.
 std::optional<std::size_t> number_of(std::string_view id, char prefix) {
   if (id.size() < 2 || id.front() != prefix) return std::nullopt;
   std::size_t number = 0;

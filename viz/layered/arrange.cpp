@@ -27,7 +27,7 @@ std::vector<Unit> Arranger::run(const std::vector<std::uint32_t>& nodes,
   return out;
 }
 
-/// Units are numbered by their first node, so that the order is close to that of the nodes.
+/// Numbers units by their first node, so that the order is close to that of the nodes.
 std::optional<std::vector<std::uint32_t>> Arranger::order_units() {
   units_.clear();
   std::map<std::uint32_t, std::uint32_t> unit_of_group;
@@ -64,13 +64,13 @@ void Arranger::cut_cycles() {
     if (units[id] > 1) cut_component(component, id);
 }
 
-/// One part after another: a unit of which all can follow what has been put, or else what can of
-/// the one that waits for least.
+/// Places one part after another: a unit whose predecessors are all placed, otherwise the placeable
+/// part of the unit that waits for the fewest nodes.
 void Arranger::cut_component(const std::vector<std::uint32_t>& component, std::uint32_t id) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> left;  // by unit: nodes in order
   for (const std::uint32_t at : *nodes_)
     if (component[unit_of_[at]] == id) left[unit_of_[at]].push_back(at);
-  std::set<std::uint32_t> waiting;  // nodes that are in no part yet
+  std::set<std::uint32_t> waiting;  // nodes that are not in a part yet
   for (const auto& [unit, nodes] : left) waiting.insert(nodes.begin(), nodes.end());
   std::set<std::uint32_t> begun;
   while (!left.empty()) {
@@ -94,7 +94,7 @@ void Arranger::cut_component(const std::vector<std::uint32_t>& component, std::u
   }
 }
 
-/// Those that wait for none but each other, in order.
+/// Returns units that wait only for each other, in order.
 std::vector<std::uint32_t> Arranger::ready(const std::vector<std::uint32_t>& nodes,
                                            const std::set<std::uint32_t>& waiting) const {
   std::set<std::uint32_t> chosen;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kTall = 4;  // times as tall as wide
 constexpr double kLeastWidth = 600, kGap = 60;
-constexpr double kWider = 1.6;  // than tall, once it stands in columns
+constexpr double kWider = 1.6;  // than tall, after breaking into columns
 constexpr double kWorth = 0.7;  // of its height, at most, is that of the columns
 
 std::size_t columns_of(const Layered& layout) {
@@ -41,7 +41,7 @@ std::vector<std::uint32_t> stand_in_columns(Layered& layout, const std::vector<L
     total = std::max(total, y + layout.height[rank]);
     y += layout.height[rank] + below;
   }
-  // A few high ranks cannot be shared out.
+  // A few high ranks cannot be distributed evenly.
   if (total > kWorth * layout.total) return std::vector<std::uint32_t>(column.size(), 0);
   layout.top = std::move(top);
   layout.total = total;

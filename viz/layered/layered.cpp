@@ -18,7 +18,7 @@ constexpr double kStraight = 8;  // times a box's
 constexpr double kLongRow = 8;   // boxes and lanes
 constexpr double kPull = 0.1;
 constexpr std::uint32_t kLongChain = 60;  // ranks
-constexpr std::size_t kMostLanes = 80;    // of a rank, where there is a width to keep to
+constexpr std::size_t kMostLanes = 80;    // of a rank, if there is a maximum width
 
 class Layers {
  public:
@@ -56,7 +56,7 @@ class Layers {
     bool any_bottom = false;
     for (const LayeredNode& node : nodes_) any_bottom |= node.pin == LayeredNode::Pin::bottom;
     if (any_bottom) {
-      bool taken = false;  // by a node that may not stand beside the bottom row
+      bool taken = false;  // by a node that may not be in the bottom rank
       for (std::size_t i = 0; i < nodes_.size(); ++i)
         taken |= out_.rank[i] == last && nodes_[i].pin != LayeredNode::Pin::bottom;
       if (taken) ++last;
@@ -67,9 +67,9 @@ class Layers {
     if (options_.wide > 0) fold_wide();
   }
 
-  /// Ranks that are too wide become several below each other. What is joined within neighbouring
-  /// ones that are too wide stays together: a strip of it over all these ranks, then the next strip
-  /// below. All edges still go down.
+  /// Folds ranks that are too wide into several. Connected nodes within neighbouring wide ranks
+  /// stay together: one strip across all these ranks, then the next strip below. All edges still
+  /// point down.
   void fold_wide() {
     unfolded_ = out_.rank;
     rows_.assign(ranks_, {});
@@ -106,7 +106,7 @@ class Layers {
     return any && width > options_.wide;
   }
 
-  struct Part {  // of a band: what is joined within it
+  struct Part {  // of a band: its connected components
     std::vector<std::uint32_t> nodes;
     std::vector<double> width;  // by rank of the band
   };
@@ -141,7 +141,7 @@ class Layers {
     return parts;
   }
 
-  /// Ranks `begin` to `end` from `next` on; the rank that follows.
+  /// Places ranks `begin` to `end` from `next` on; returns the rank after them.
   std::uint32_t fold_band(std::uint32_t begin, std::uint32_t end, std::uint32_t next) {
     bool ports = false;
     for (std::uint32_t rank = begin; rank < end; ++rank)
@@ -171,7 +171,7 @@ class Layers {
     return true;
   }
 
-  /// Each rank of a strip, or several where even one part is too wide; none where it has no node.
+  /// Places each rank of a strip, or several if a part is too wide; skips empty ones.
   std::uint32_t put_strip(const std::vector<Part>& parts, std::size_t first, std::size_t last,
                           std::uint32_t begin, std::uint32_t next) {
     std::vector<std::vector<std::uint32_t>> rows(parts[first].width.size());
@@ -192,12 +192,12 @@ class Layers {
     return next;
   }
 
-  /// Beside a node; ports may stand close.
+  /// Returns the distance next to a node; ports may be close together.
   [[nodiscard]] double gap(const LayeredNode& node) const {
     return node.pin == LayeredNode::Pin::none ? options_.between : options_.between / 2;
   }
 
-  /// A node with more readers than sources stands just above its first reader.
+  /// Moves a node with more readers than sources to just above its first reader.
   void pull_down(const std::vector<LayeredEdge>& sorted) {
     std::vector<std::uint32_t> in(nodes_.size(), 0), out(nodes_.size(), 0);
     std::vector<std::uint32_t> least(nodes_.size(), kNone);
@@ -253,7 +253,7 @@ class Layers {
     index_joins();
   }
 
-  /// Lanes in these ranks, joined downwards; the number of the first.
+  /// Adds lanes in these ranks, joined downwards; returns the number of the first.
   std::uint32_t add_chain(std::uint32_t owner, std::uint32_t top, std::uint32_t bottom) {
     const auto first = static_cast<std::uint32_t>(width_.size());
     for (std::uint32_t rank = top; rank <= bottom; ++rank) {
@@ -266,7 +266,7 @@ class Layers {
     return first;
   }
 
-  /// Which edges run in lanes, and whether in those of their readers.
+  /// Decides which edges run in lanes, and whether in those of their readers.
   void choose_lanes() {
     std::vector<std::uint32_t> below(nodes_.size(), 0), above(nodes_.size(), 0);
     has_lane_.assign(edges_.size(), false);
@@ -282,7 +282,7 @@ class Layers {
       to_reader_[e] = has_lane_[e] && above[edges_[e].to] > below[edges_[e].from];
   }
 
-  /// The last rank of the lanes below each node, and the first of those above it.
+  /// Finds the last rank of the lanes below each node, and the first of those above it.
   void find_chains(std::vector<std::uint32_t>& deepest, std::vector<std::uint32_t>& highest) const {
     for (std::size_t e = 0; e < edges_.size(); ++e) {
       const auto [from, to] = edges_[e];
@@ -344,7 +344,7 @@ class Layers {
 
   void order() {
     rows_.resize(ranks_);
-    // By the node a lane belongs to, so that the first order is that of the text.
+    // By the node of a lane, so that the initial order is that of the text.
     std::vector<std::uint32_t> by_owner(width_.size());
     std::iota(by_owner.begin(), by_owner.end(), 0);
     std::stable_sort(by_owner.begin(), by_owner.end(),
@@ -364,7 +364,7 @@ class Layers {
     for (std::size_t i = 0; i < row.size(); ++i) at_[row[i]] = static_cast<double>(i);
   }
 
-  /// What has no neighbour there keeps its place among those that have.
+  /// A vertex without a neighbour there keeps its position.
   void sort_row(std::vector<std::uint32_t>& row, const std::vector<std::uint32_t>& begin,
                 const std::vector<std::uint32_t>& list) {
     if (row.size() < 2) return;
@@ -381,7 +381,7 @@ class Layers {
     number(row);
   }
 
-  // ---- places
+  // ---- coordinates
 
   void place() {
     x_.assign(width_.size(), 0);
@@ -408,12 +408,12 @@ class Layers {
     [[nodiscard]] double mean() const { return sum / weight; }
   };
 
-  /// The places nearest to those wished for, in the row's order and without overlap: neighbours
-  /// that want to pass each other are pooled.
+  /// Returns the coordinates nearest to the desired ones, in order and without overlap: neighbours
+  /// that would pass each other are pooled.
   void settle(const std::vector<std::uint32_t>& row, const std::vector<std::uint32_t>& begin,
               const std::vector<std::uint32_t>& list, const std::vector<std::uint32_t>& begin2,
               const std::vector<std::uint32_t>& list2) {
-    // Against a row of many boxes that all wish for the place of one lane, the lane stays straight.
+    // A lane stays straight even if many boxes of its row want its position.
     const auto count = static_cast<double>(row.size());
     const double lane_weight =
         std::max(kStraight, count > kLongRow ? kStraight * count * count : 0);
@@ -441,21 +441,21 @@ class Layers {
   }
 
   [[nodiscard]] bool is_lane(std::uint32_t i) const { return i >= nodes_.size(); }
-  /// Lanes and ports may stand close to each other.
+  /// Lanes and ports may be close to each other.
   [[nodiscard]] bool close(std::uint32_t i) const {
     return is_lane(i) || nodes_[i].pin != LayeredNode::Pin::none;
   }
 
-  /// The median of the neighbours.
+  /// Returns the median of the neighbours.
   double wish(std::uint32_t i, const std::vector<std::uint32_t>& begin,
               const std::vector<std::uint32_t>& list, const std::vector<std::uint32_t>& begin2,
               const std::vector<std::uint32_t>& list2) {
     wishes_.clear();
-    // A chain of lanes is straight, whatever joins or leaves it on the way.
+    // A chain of lanes is straight, regardless of edges that join or leave it.
     if (is_lane(i))
       for (std::uint32_t k = begin[i]; k < begin[i + 1]; ++k)
         if (is_lane(list[k]) && owner_[list[k]] == owner_[i]) return x_[list[k]];
-    // In the last round a lane keeps to what is below it: the mean of two sides would bend it.
+    // In the last round a lane follows only its lower neighbour: the mean of both would bend it.
     if (begin2.empty() || !is_lane(i))
       for (std::uint32_t k = begin[i]; k < begin[i + 1]; ++k) wishes_.push_back(x_[list[k]]);
     if (!begin2.empty())
@@ -464,7 +464,7 @@ class Layers {
     std::sort(wishes_.begin(), wishes_.end());
     const std::size_t n = wishes_.size();
     const double median = n % 2 == 1 ? wishes_[n / 2] : (wishes_[n / 2 - 1] + wishes_[n / 2]) / 2;
-    // Rows are centred at 0: without a pull there, a long chain of equal parts drifts to one side.
+    // Pulls rows towards 0: otherwise a long chain of equal parts drifts to one side.
     const bool pulled = ranks_ > kLongChain && !is_lane(i);
     return pulled ? median * (1 - kPull) : median;
   }

@@ -14,7 +14,7 @@
 namespace pw::viz {
 namespace {
 
-// Of the font that DOT names, in points.
+// Of the DOT font, in points.
 constexpr double kCharacter = 5.6, kLine = 11.5, kPadWide = 16, kPadHigh = 9;
 constexpr double kSide = 10, kHead = 22;  // of a cluster's frame
 constexpr std::uint32_t kFar = 48;        // ranks; a lane for each would fill the picture
@@ -28,7 +28,7 @@ LayeredNode size_of(const Box& box) {
           static_cast<double>(box.lines.size()) * kLine + kPadHigh};
 }
 
-/// The points of a way: straight, bend, straight, and so on; see ScenePlacer::route.
+/// The points of a path: straight parts and bends alternate; see ScenePlacer::route.
 using Way = std::vector<std::pair<double, double>>;
 
 std::vector<double> curves(const Way& way) {
@@ -42,8 +42,8 @@ std::vector<double> curves(const Way& way) {
   return out;
 }
 
-/// What stands beside each other: in the whole, or in a cluster, between ports on top for what
-/// enters it and ports at the bottom for what leaves it.
+/// One level: the whole scene, or the contents of a cluster between input ports on top and output
+/// ports at the bottom.
 struct Floor {
   std::map<std::uint32_t, std::uint32_t> sources, leaves;  // box outside, box inside → its port
   std::vector<LayeredNode> nodes;
@@ -83,7 +83,7 @@ class ScenePlacer {
     const std::uint32_t parent = scene_.clusters[floor].parent;
     return parent == kNobody ? whole_ : parent;
   }
-  /// The floors that hold a box, from the inside out.
+  /// Returns the levels that contain a box, from the inside out.
   [[nodiscard]] std::vector<std::uint32_t> floors_of(std::uint32_t box) const {
     const std::uint32_t cluster = scene_.boxes[box].cluster;
     std::vector<std::uint32_t> out{cluster == kNobody ? whole_ : cluster};
@@ -91,7 +91,7 @@ class ScenePlacer {
     return out;
   }
 
-  /// An edge leaves clusters, crosses a floor, and enters clusters; all from the inside out.
+  /// An edge leaves clusters, crosses a level, and enters clusters; all from the inside out.
   struct Path {
     std::vector<std::uint32_t> out, in;
     std::uint32_t across = 0;
@@ -114,7 +114,7 @@ class ScenePlacer {
     }
   }
 
-  /// Ports on top, then boxes and clusters in the order of the boxes, then ports at the bottom.
+  /// Adds ports on top, then boxes and clusters in box order, then ports at the bottom.
   void number_nodes() {
     for (Floor& floor : floors_)
       for (auto& [box, port] : floor.sources) {
@@ -131,7 +131,7 @@ class ScenePlacer {
         std::uint32_t& node = node_of_cluster_[floors[i - 1]];
         if (node != kNobody) break;
         node = static_cast<std::uint32_t>(floors_[floors[i]].nodes.size());
-        floors_[floors[i]].nodes.push_back({});  // its size is known when it is laid out
+        floors_[floors[i]].nodes.push_back({});  // its size is computed by its layout
       }
     }
     for (Floor& floor : floors_)
@@ -152,7 +152,7 @@ class ScenePlacer {
     }
   }
 
-  /// What a box is so many floors out: itself, or the cluster that it stands in there.
+  /// Returns the item of a box at an outer level: itself, or its cluster there.
   [[nodiscard]] std::uint32_t node_at(std::uint32_t box, const std::vector<std::uint32_t>& floors,
                                       std::size_t i) const {
     return i == 0 ? node_of_box_[box] : node_of_cluster_[floors[i - 1]];
@@ -203,7 +203,7 @@ class ScenePlacer {
     out_.height = floors_[whole_].layout.total;
   }
 
-  /// From a place below one node of a floor through the lanes to a place above another.
+  /// Routes from below one node of a level through the lanes to above another.
   void route(Way& way, std::uint32_t floor, std::uint32_t from, std::uint32_t to, double x0,
              double y0, double x1, double y1) {
     const Floor& in = floors_[floor];
@@ -240,7 +240,7 @@ class ScenePlacer {
     const Place &a = out_.boxes[edge.from], &b = out_.boxes[edge.to];
     const std::uint32_t i = node_at(edge.from, path.out, path.out.size()),
                         j = node_at(edge.to, path.in, path.in.size());
-    if (edge.back || i >= j) {  // to the next repetition: around, beside what lies between
+    if (edge.back || i >= j) {  // to the next repetition: around the items between
       cut_ = !same_column(floors_[path.across], i, j);
       if (cut_) return end_of(b.x + b.width / 2, b.y);
       const Place upper = place_of(path.across, i), lower = place_of(path.across, j);
@@ -276,17 +276,17 @@ class ScenePlacer {
     return cut_ ? end_of(x, y) : way;
   }
 
-  /// Only the end of an edge from far above or another column, whose title says where it comes
-  /// from.
+  /// Draws only the end of an edge from far above or another column; its title names the
+  /// source.
   [[nodiscard]] static Way end_of(double x, double y) { return {{x, y - kStub}, {x, y}}; }
 
   const Scene& scene_;
-  std::uint32_t whole_;        // the floor on which all stands; others are numbered as clusters
-  std::vector<Floor> floors_;  // a cluster's is before those of the clusters in it
-  std::vector<Path> paths_;    // by edge
-  std::vector<std::uint32_t> node_of_box_;      // on its floor
-  std::vector<std::uint32_t> node_of_cluster_;  // on the floor around it; kNobody: nothing is drawn
-  bool cut_ = false;                            // the way that was made last
+  std::uint32_t whole_;                     // the outermost level; others are numbered as clusters
+  std::vector<Floor> floors_;               // a cluster's precedes those of its inner clusters
+  std::vector<Path> paths_;                 // by edge
+  std::vector<std::uint32_t> node_of_box_;  // on its level
+  std::vector<std::uint32_t> node_of_cluster_;  // on the level around it; kNobody: not drawn
+  bool cut_ = false;                            // the last path
   ScenePlaces out_;
 };
 
