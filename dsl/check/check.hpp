@@ -47,7 +47,7 @@ void check_guard_kinds(const CheckedRule& checked,
                        Diagnostics& out);  ///< guards compare comparable operands
 void check_never(const CheckedRule& checked, Diagnostics& out);  ///< guards that no match satisfies
 void check_equal_nodes(const CheckedRule& checked,
-                       Diagnostics& out);                            ///< no node is asked for twice
+                       Diagnostics& out);                            ///< no node is required twice
 void check_connected(const CheckedRule& checked, Diagnostics& out);  ///< the pattern is one piece
 void check_members(const CheckedRule& checked,
                    Diagnostics& out);  ///< members of `many` have a value in common

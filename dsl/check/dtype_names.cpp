@@ -48,7 +48,7 @@ class DTypeNames {
     visit_type(type, [&](const Occurrence& o) { see(o); });
   }
 
-  /// Checks a name in the place of a dtype: it is a variable, and stands for all dtypes.
+  /// Checks a name in the place of a dtype: it is a variable that matches all dtypes.
   void see(const Occurrence& o) {
     if (o.place != Place::dtype || !looks_like_dtype(o.name) || program_.params.contains(o.name))
       return;

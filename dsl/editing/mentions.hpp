@@ -68,7 +68,7 @@ struct OutlineItem {
   std::string name;      ///< empty if it has none
   std::uint32_t begin = 0, end = 0;
   std::uint32_t name_begin = 0, name_end = 0;
-  std::int32_t group = -1;  ///< the item of the group it stands in
+  std::int32_t group = -1;  ///< the item of its group
 };
 
 struct UseOf {

@@ -71,7 +71,7 @@ struct Clause {
   std::vector<Expr> guards;           ///< where, assume
   std::vector<Statement> statements;  ///< given, unless
 };
-/// Variable `op f: pointwise`: f stands for each op that has the trait.
+/// Variable `op f: pointwise`: f matches each op with the trait.
 struct OpVariable {
   Span span;
   std::string name;

@@ -28,7 +28,7 @@ struct Name {
   int right = 0;         ///< reads on the right side
   bool rebound = false;  ///< a binder on the right
   bool dropped = false;  ///< `_ = name`
-  bool list = false;     ///< stands for a list: an element a member, or the rest of operands
+  bool list = false;     ///< is a list: an element for each member, or the rest of operands
   bool negated = false;  ///< bound in `unless` only
   /// The `many` or the spread that contains all of its places on the left; null: none, or several.
   const Expr* members = nullptr;

@@ -31,8 +31,8 @@ struct Occurrence {
   const Binder* binder = nullptr;
   bool spread = false;            ///< `xs...`, or all of it is counted: `count(xs)`
   bool element = false;           ///< `xs[0]`
-  const Expr* members = nullptr;  ///< the `many` statement's value, or the spread, `relu(x)...`, it
-                                  ///< stands in
+  const Expr* members = nullptr;  ///< the `many` statement's value, or the spread, `relu(x)...`,
+                                  ///< that contains it
 };
 using Visit = std::function<void(const Occurrence&)>;
 

@@ -1,4 +1,4 @@
-// Applies one match by building beside and comparing: the right side is built while the matched
+// Applies one match by building next to it and comparing: the right side is built while the matched
 // nodes are still there, so that a failure, or a result equal to the old one, is undone by one
 // rollback of the graph's journal.
 //

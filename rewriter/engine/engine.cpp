@@ -28,7 +28,7 @@
 //   * A stored position is at most the present one, since nodes move only to larger labels. A stale
 //     entry therefore surfaces too early, and goes back with its new position. After labels were
 //     spread, rekey() reads all positions again.
-//   * An entry holds ids only. Nothing in it is trusted when it is taken, so that erased and
+//   * An entry holds ids only. Nothing in it is trusted when it is dequeued, so that erased and
 //   changed
 //     nodes need no search for the entries that hold them.
 //
@@ -384,7 +384,7 @@ std::uint32_t RuleEngine::swaps_of(const Candidate& c) {
 }
 
 /// Returns true if the same match is pending: a nearby rewrite caused its anchor to be matched
-/// again. The pending position may be stale, which is detected when the entry is taken.
+/// again. The pending position may be stale, which is detected when the entry is dequeued.
 [[gnu::flatten]] bool RuleEngine::is_pending(std::uint32_t index, NodeId anchor, const Candidate& c,
                                              std::uint32_t verdict) const {
   if (latest_.size() <= anchor.index || latest_[anchor.index] == kNoEntry) return false;
@@ -437,7 +437,7 @@ void RuleEngine::rekey() {
   std::vector<Entry> kept;
   for (Entry& entry : heap_) {
     if (rules_[entry.rule].lists) {
-      kept.push_back(entry);  // rejected when it is taken
+      kept.push_back(entry);  // rejected when it is dequeued
       continue;
     }
     forget(entry);
@@ -599,7 +599,7 @@ bool RuleEngine::is_behind(std::uint64_t position) {
 }
 
 /// Checks parked matches again when nothing else is pending, since their blockers may have
-/// disappeared unnoticed. If they block each other in a cycle, the first of them is taken.
+/// disappeared unnoticed. If they block each other in a cycle, the first of them is applied.
 bool RuleEngine::release_parked() {
   if (parked_.empty()) return false;
   force_ = rewrites_ == rewrites_at_release_;

@@ -71,7 +71,7 @@ class RuleEngine {
     bool compares = false;       ///< of those, and the program finds some that do not count
     bool permutable = false;     ///< two of its nodes have the same op and may be exchanged
     bool simple = false;         ///< pass_gates() decides the usual case
-    bool settled = false;        ///< and its verdict stands as long as it waits
+    bool settled = false;        ///< its verdict remains valid while it waits
     bool swept = false;          ///< found by the sweep, at the first node that it replaces
     bool always_convex = false;  ///< no path can lead from what it defines to what it reads
     std::vector<OpId> ops;       ///< by PatternNodeId
@@ -232,7 +232,7 @@ class RuleEngine {
   void read_candidate(const Prepared& rule, Candidate& out) const;
   bool rebind(const Entry& entry);
   [[nodiscard]] std::uint64_t position_of(const Prepared& rule, const Candidate& c) const;
-  /// Reads the values that the right side reads, and those that it defines anew.
+  /// Reads the values that the right side reads, and those that it redefines.
   static void read_boundary(const Prepared& rule, const Candidate& c, std::vector<ValueId>& reads,
                             std::vector<ValueId>& writes);
   static void read_writes(const Prepared& rule, const Candidate& c, std::vector<ValueId>& writes);

@@ -91,7 +91,7 @@ const Verdict* RuleEngine::fits(std::uint32_t index, NodeId anchor, const Candid
 }
 
 /// Returns true if a match is worth keeping. A verdict in the guard cache decides alone; without
-/// one, closedness and convexity are checked too. All gates run again when it is taken.
+/// one, closedness and convexity are checked too. All gates run again when it is dequeued.
 bool RuleEngine::promising(std::uint32_t index, NodeId anchor, const Candidate& c) {
   Prepared& rule = rules_[index];
   if (careful_)

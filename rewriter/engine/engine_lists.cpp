@@ -3,7 +3,7 @@
 // it.
 //
 // A match of lists is a maximal set, so it may change although none of its nodes changes. It is
-// therefore searched for again when it is taken (find_again), and a set of nodes is queued once
+// therefore searched for again when it is dequeued (find_again), and a set of nodes is queued once
 // (identity).
 #include <algorithm>
 #include <map>
@@ -42,7 +42,7 @@ std::vector<Match> RuleEngine::matches_of(std::uint32_t index, const Candidate& 
     if (set.size() > 1)
       std::stable_sort(set.begin(), set.end(),
                        [&](const Match& a, const Match& b) { return comes_first(a, b); });
-    std::size_t chosen = 0;  // a single one is tried when it is taken
+    std::size_t chosen = 0;  // a single one is tried when it is dequeued
     const auto forbidden = [&](const Match& match) {
       return try_apply(graph_, rules_[index].layout(), match, run_.barriers) == Trial::forbidden;
     };

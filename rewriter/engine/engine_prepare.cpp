@@ -4,7 +4,7 @@
 // A rule blocks another if it is declared over it, or if its match may contain the other's match.
 // The second relation is decided by counting ops, as multiset inclusion of own nodes. Only rules
 // that share the rarest op of the inner rule are compared. The relation may be too large, never too
-// small: the matches themselves are compared when one is taken (engine_legality.cpp).
+// small: the matches themselves are compared when one is dequeued (engine_legality.cpp).
 //
 // Two properties remove work from the inner loop:
 //

@@ -1,12 +1,12 @@
 // One walk along the graph takes the place of a queue. If a rule's matches begin at the first node
-// that they replace, a match's position is its anchor's label. The walk then meets the matches in
-// the order in which they are taken. None is stored, and a matched node is still in the cache when
-// it is replaced.
+// that they replace, a match's position is its anchor's label. The walk then finds the matches in
+// the order in which they are applied. None is stored, and a matched node is still in the cache
+// when it is replaced.
 //
 // Invariant: a match of a swept rule that may be legal begins at sweep_ or after it, or it is an
 // entry, or it waits. After a rewrite only anchors that the sweep has passed are matched again; if
 // it has just passed them, it goes back. The graph maintains the sweep's place while nodes are
-// moved and erased (Graph::mark). Entries, of other rules or of anchors matched again, are taken
+// moved and erased (Graph::mark). Entries, of other rules or of anchors matched again, are dequeued
 // when the sweep reaches their position.
 #include "rewriter/engine/engine.hpp"
 

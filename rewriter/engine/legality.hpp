@@ -26,7 +26,7 @@ struct Escape {
 std::optional<Escape> find_escape(const Graph& graph, const RuleLayout& layout, const Match& match);
 std::string describe(const Graph& graph, const RuleLayout& layout, const Escape& escape);
 
-/// Values that the replacement reads, and values that it defines anew: those of a list
+/// Values that the replacement reads, and values that it redefines: those of a list
 /// consecutively, in the order of Rule::outputs.
 struct Boundary {
   std::vector<ValueId> reads, writes;

@@ -1,5 +1,5 @@
 // A suspicion opens a window of at most kWindow rewrites. In the window the graph's structural hash
-// is taken after each rewrite; a repeated hash closes a cycle, and the rules since its first
+// is computed after each rewrite; a repeated hash closes a cycle, and the rules since its first
 // occurrence are the answer. A window without a repetition raises the threshold fourfold, so that
 // the total number of hashes is logarithmic in the largest generation.
 #include "rewriter/engine/loop_guard.hpp"

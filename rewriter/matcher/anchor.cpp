@@ -2,7 +2,7 @@
 // The cost of an order is the expected number of nodes visited. It starts with the number of nodes
 // of the anchor's op, or zero if another rule begins there, since they are visited anyway. Each
 // step to a user multiplies by the average number of users. A step to a producer multiplies
-// nothing, so those are taken greedily, and only the choice of users branches. At most 64 orders
+// nothing, so those are chosen greedily, and only the choice of users branches. At most 64 orders
 // are tried from each anchor. An anchor whose op occurs once in the pattern is preferred, since
 // other anchors may find one set of nodes twice.
 //

@@ -16,7 +16,7 @@ namespace pw {
 struct Registers {
   std::vector<NodeId> nodes;
   std::vector<ValueId> values;
-  std::vector<UseId> uses;  ///< where `users` stands, by node register
+  std::vector<UseId> uses;  ///< position of `users`, by node register
   std::vector<std::uint8_t> swaps;
 
   explicit Registers(const MatchProgram& program)

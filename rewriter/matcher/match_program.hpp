@@ -24,7 +24,7 @@ enum class Code : std::uint8_t {
   arity,            ///< node has `number` operands (a tail of absent ones aside), `slot` results;
                     ///< `second` and on := the first `more` results
   operand,          ///< value := operand `slot` of node; it is present
-  operands,         ///< value and on := operand `slot` and `more` behind it, of a node that has as
+  operands,         ///< value and on := operand `slot` and `more` after it, of a node that has as
                     ///< many; they are present
   operand_or_none,  ///< value := operand `slot` of node
   same,             ///< operand `slot` of node is value
@@ -119,7 +119,7 @@ struct MatchProgram {
 };
 
 /// Choice of anchors: the cheapest ones, or the first replaced node if the others are reachable
-/// from it at a similar cost. Such matches are found in the order in which they are taken.
+/// from it at a similar cost. Such matches are found in the order in which they are applied.
 enum class Anchoring : std::uint8_t { cheapest, first };
 /// Returns the anchoring for a pass of this kind.
 [[nodiscard]] Anchoring anchoring_of(ast::Strategy::Kind kind);

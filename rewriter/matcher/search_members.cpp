@@ -442,7 +442,7 @@ std::vector<GroupPtr> Search::read_members(const SearchStep& step, State& state)
   return groups;
 }
 
-// ---- what a group stands for
+// ---- the value of a group
 
 void Search::bind_group(const Group& group, State& state) {
   for (const auto& [v, value] : group.values) {

@@ -1,6 +1,6 @@
 // Events packed as numbers of seven bits a byte, but the ids of a match in as many bytes each as
-// the largest of them needs, and what it erases, mostly, as one bit that says that it is what was
-// matched.
+// the largest of them needs. The erased nodes are usually one bit: they equal the matched
+// nodes.
 #include "rewriter/strategies/journal.hpp"
 
 #include <algorithm>

@@ -91,7 +91,7 @@ void note_names(RuleLayout& layout) {
   }
 }
 
-using Places = std::map<std::string, int, std::less<>>;  // how often each name stands in a rule
+using Places = std::map<std::string, int, std::less<>>;  // occurrences of each name in a rule
 
 void count_places(const TypeExpr& type, Places& out);
 void count_places(const Expr& expr, Places& out) {

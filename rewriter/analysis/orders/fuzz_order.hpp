@@ -16,7 +16,7 @@ struct FuzzOptions {
   std::size_t orders = 20;
   std::uint64_t seed = 1;
   std::size_t most_rewrites = 20000;  ///< of one run
-  std::size_t random_nodes = 200;     ///< matches are taken at random in graphs up to this size
+  std::size_t random_nodes = 200;     ///< matches are chosen at random in graphs up to this size
   std::size_t tries = 2000;           ///< of making a graph smaller
 };
 
