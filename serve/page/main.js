@@ -126,7 +126,7 @@ const page = (() => {
   async function open(given) {
     chosen.value = '';
     if (given.size > settings.most_share)
-      return refuse(given.name + ' has ' + given.size + ' bytes, but the page accepts at most ' + settings.most_share);
+      return refuse(given.name + ' has ' + given.size + ' bytes, but at most ' + settings.most_share + ' are allowed');
     problems.say('opening ' + given.name + '…', 'busy');
     const answer = await server.ask('file', {ask: 'open', file: given.name}, given);
     if (!answer) return;
