@@ -48,13 +48,13 @@ std::string shape(const Kernel& k) {
 
 /// Returns the number of nodes of each kind, and the reasons for opaque ones.
 std::string summary(const CompileReport& report) {
-  using Of = NodeReport::Kind;
+  using NodeKind = NodeReport::Kind;
   std::string out =
       fmt::format("Nodes of the classes: {} in kernels, {}, {}, {}, {} taken apart, {} opaque.\n",
-                  report.count(Of::kernel), pw::counted(report.count(Of::view), "view"),
-                  pw::counted(report.count(Of::literal), "literal"),
-                  pw::counted(report.count(Of::library), "library call"), report.count(Of::parts),
-                  report.count(Of::opaque));
+                  report.count(NodeKind::kernel), pw::counted(report.count(NodeKind::view), "view"),
+                  pw::counted(report.count(NodeKind::literal), "literal"),
+                  pw::counted(report.count(NodeKind::library), "library call"),
+                  report.count(NodeKind::parts), report.count(NodeKind::opaque));
   std::map<std::string, std::size_t> reasons;
   for (const ClassReport& c : report.classes) {
     for (const NodeReport& n : c.nodes) {

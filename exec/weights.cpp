@@ -126,11 +126,13 @@ std::optional<InputRole> role_of_operand(std::string_view operand) {
   return std::nullopt;
 }
 
-bool is_product(std::string_view op) { return op == "mm" || op == "addmm" || op == "scaled_mm"; }
+bool is_product(Primitive op) {
+  return among(op, {Primitive::mm, Primitive::addmm, Primitive::scaled_mm});
+}
 /// Ops whose result contains the operand's elements unchanged.
-bool passes_on(std::string_view op) {
-  return op == "transpose" || op == "reshape" || op == "detach" || op == "slice" ||
-         op == "expand" || op == "cast";
+bool passes_on(Primitive op) {
+  return among(op, {Primitive::transpose, Primitive::reshape, Primitive::detach, Primitive::slice,
+                    Primitive::expand, Primitive::cast});
 }
 
 const Type* known_type(const Graph& graph, ValueId value) {

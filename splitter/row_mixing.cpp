@@ -162,7 +162,7 @@ class Search {
     if (op == P::keep_topk) return over(graph, n, 0, rank(graph, n, 0) - 1, "it sorts dim {}");
     if (const auto product = product_of(graph.op_of(n)))
       return over(graph, n, product->a, rank(graph, n, product->a) - 1, "it sums over dim {}");
-    if (op == "bmm") return over(graph, n, 0, rank(graph, n, 0) - 1, "it sums over dim {}");
+    if (op == P::bmm) return over(graph, n, 0, rank(graph, n, 0) - 1, "it sums over dim {}");
     if (const auto first = first_mixed(op))
       return of_window(graph, n, [&](std::size_t ranks) { return ranks == 1 ? 0 : *first; });
     if (const auto last = window_dims(graph, n))

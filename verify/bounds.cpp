@@ -561,9 +561,9 @@ class BoundedRun {
   [[nodiscard]] double own_disturbance(const BoundedProgram::Step& step) const {
     constexpr double kRoundings = 4;
     if (class_of(graph_.op_of(step.node).primitive) != PrimitiveClass::attention) return 0;
-    return kRoundings *
-           unit_of(options_.exact ? DType::f64
-                                  : accumulator_of(dtype_of(graph_.result(step.node))));
+    return kRoundings * unit_of(options_.exact
+                                    ? DType::f64
+                                    : accumulator_of(dtype_of(graph_.result(step.node))));
   }
 
   [[nodiscard]] double largest_number(const BoundedProgram::Step& step, std::size_t rank,
@@ -642,7 +642,8 @@ Result<BoundedProgram> BoundedProgram::make(const Graph& graph) {
     if (step.collective == nullptr && step.kernel == nullptr)
       step.kernel = find_kernel(layout_kernels(), op);
     if (step.collective == nullptr && step.kernel == nullptr)
-      return fail(error_in("graph " + g.name, kNoKernel, "no error bound is known for op " + op));
+      return fail(error_in("graph " + g.name, kNoKernel,
+                           "no error bound is known for op " + g.op_of(node).name));
     for (std::size_t r = 0; r < g.result_count(node); ++r)
       step.output = step.output || returned[g.result(node, r).index];
     program.steps_.push_back(step);

@@ -38,9 +38,9 @@ double integer_function(const double* x) {
 double same(const double* x) { return x[0]; }
 
 /// Returns true if a result of 0 is due to underflow, not to the function.
-bool vanished(std::string_view op, const PointwiseElement& e) {
-  if (op == "mul") return e.x[0] != 0 && e.x[1] != 0;
-  return op == "exp" || ((op == "div" || op == "pow") && e.x[0] != 0);
+bool vanished(Primitive op, const PointwiseElement& e) {
+  if (op == P::mul) return e.x[0] != 0 && e.x[1] != 0;
+  return op == P::exp || (among(op, {P::div, P::pow}) && e.x[0] != 0);
 }
 
 #define PW_NUMBERS(name, operands) {P::name, number_function<scalar::name, operands>, operands},
@@ -70,14 +70,14 @@ Way way_of(Primitive op) {
   return Way::function;
 }
 
-bool is_sum(std::string_view op) { return op == "add" || op == "sub"; }
+bool is_sum(Primitive op) { return among(op, {P::add, P::sub}); }
 /// Ops whose result is a sum if their operand is one.
-bool keeps_sum(std::string_view op) { return is_sum(op) || op == "neg" || op == "cast"; }
+bool keeps_sum(Primitive op) { return is_sum(op) || among(op, {P::neg, P::cast}); }
 
 /// The end of the function's domain.
-bool has_domain(std::string_view op) {
-  return op == "log" || op == "log2" || op == "log10" || op == "log1p" || op == "rsqrt" ||
-         op == "asin" || op == "acos" || op == "acosh" || op == "atanh";
+bool has_domain(Primitive op) {
+  return among(
+      op, {P::log, P::log2, P::log10, P::log1p, P::rsqrt, P::asin, P::acos, P::acosh, P::atanh});
 }
 
 /// Returns true if an infinite or undefined result of finite operands is the function's own.
@@ -165,9 +165,9 @@ double PointwiseStep::at_ends(const PointwiseElement& e) const {
       if (op == P::sqrt) x[k] = std::max(x[k], 0.0);
     }
     double y = function->of(x.data());
-    if (op == "cast" && !is_float(to)) y = rounded(to, y);
+    if (op == P::cast && !is_float(to)) y = rounded(to, y);
     // Rounding chooses between two neighbours.
-    if (op == "cast" && !is_float(to)) y = std::clamp(y, e.result - 1, e.result + 1);
+    if (op == P::cast && !is_float(to)) y = std::clamp(y, e.result - 1, e.result + 1);
     if (std::isnan(y) && !std::isnan(e.result)) return kUnbounded;
     most = std::max(most, distance(y, e.result));
   }
@@ -181,7 +181,7 @@ double PointwiseStep::own_rounding(const PointwiseElement& e) const {
   const Way way = way_of(function->op);
   double steps = 0;
   // Operands of a wider dtype are converted to the dtype of the computation.
-  if (function->name != "cast" && way != Way::compared) {
+  if (function->op != P::cast && way != Way::compared) {
     for (std::size_t i = 0; i < from.size(); ++i)
       if (from[i] == DType::f64 || from[i] == DType::i64 || from[i] == DType::i32)
         steps += inner_unit * (is_sum(function->op) ? std::fabs(e.x[i]) : size);
@@ -189,11 +189,11 @@ double PointwiseStep::own_rounding(const PointwiseElement& e) const {
   if (way == Way::exact) return steps;
   // A cast to a wider float is exact. An integer that the float cannot represent changes; that is
   // not rounding.
-  const bool holds = function->name == "cast" &&
+  const bool holds = function->op == P::cast &&
                      (!is_float(from[0]) || (!exact && unit_of(from[0]) >= unit_of(to)));
   if (holds) return 0;
   // A cast to fp8 is part of the function, so only earlier computations are uncertain.
-  if (function->name == "cast" && is_fp8(to)) return steps;
+  if (function->op == P::cast && is_fp8(to)) return steps;
   steps += unit * size;
   if (is_fp8(to)) steps += smallest_of(to) / 2;
   if (unit > inner_unit) steps += inner_unit * size;
@@ -222,7 +222,7 @@ void PointwiseStep::follow_reach(PointwiseElement& e) const {
     const auto k = static_cast<std::size_t>(i);
     RangeState reach = e.reach[k];
     // An unselected operand does not affect the result.
-    if (op == "select" && e.error[0] == 0 && i > 0 && (i == 1) != (e.x[0] != 0)) continue;
+    if (op == P::select && e.error[0] == 0 && i > 0 && (i == 1) != (e.x[0] != 0)) continue;
     if (!exact && leaves_by_reading(e.x[k], k)) reach = RangeState::left;
     const double end = format_of(exact ? DType::f64 : from[k]).largest;
     const bool beyond = reach == RangeState::partial && !(std::fabs(e.x[k]) + e.error[k] <= end);
