@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "graph/build.hpp"
-#include "proof/primitives.hpp"
 
 namespace pw::proof {
 namespace {
@@ -51,32 +50,35 @@ class NodeElements {
         level_(level) {}
 
   TermId run() {
-    const std::string& op = graph_.op_of(node_).name;
-    if (is_pointwise_primitive(op)) return pointwise(op);
-    if (op == "constant") return e_.terms_.number(real("value"), dtype());
-    if (op == "full") return e_.terms_.number(real("value"), dtype());
-    if (op == "empty") return e_.terms_.number(0, dtype());
-    if (op == "iota") return e_.terms_.index(at_.empty() ? i_.constant(0) : at_.back(), dtype());
-    if (op == "extent") return e_.terms_.index(size("value"), dtype());
-    if (op == "detach" || op == "clone") return operand(0, at_);
-    if (op == "reshape") return reshape();
-    if (op == "transpose") return transpose();
-    if (op == "expand") return operand(0, broadcast(0));
-    if (op == "slice") return slice();
-    if (op == "split") return split();
-    if (op == "cat") return cat();
-    if (op == "reverse") return reverse();
-    if (op == "pad_last") return padded();
-    if (op == "embedding") return embedding();
-    if (op == "index") return index();
-    if (op == "sum" || op == "mean" || op == "amax" || op == "amin" || op == "prod")
-      return reduction(op);
-    if (op == "mm" || op == "bmm") return product(0);
-    if (op == "addmm") return addmm();
-    if (op == "convolution") return convolution();
-    if (op == "index_put")
+    const Primitive op = graph_.op_of(node_).primitive;
+    if (is_pointwise(op)) return pointwise(function_of(op));
+    if (op == Primitive::constant) return e_.terms_.number(real("value"), dtype());
+    if (op == Primitive::full) return e_.terms_.number(real("value"), dtype());
+    if (op == Primitive::empty) return e_.terms_.number(0, dtype());
+    if (op == Primitive::iota)
+      return e_.terms_.index(at_.empty() ? i_.constant(0) : at_.back(), dtype());
+    if (op == Primitive::extent) return e_.terms_.index(size("value"), dtype());
+    if (among(op, {Primitive::detach, Primitive::clone})) return operand(0, at_);
+    if (op == Primitive::reshape) return reshape();
+    if (op == Primitive::transpose) return transpose();
+    if (op == Primitive::expand) return operand(0, broadcast(0));
+    if (op == Primitive::slice) return slice();
+    if (op == Primitive::split) return split();
+    if (op == Primitive::cat) return cat();
+    if (op == Primitive::reverse) return reverse();
+    if (op == Primitive::pad_last) return padded();
+    if (op == Primitive::embedding) return embedding();
+    if (op == Primitive::index) return index();
+    if (among(op,
+              {Primitive::sum, Primitive::mean, Primitive::amax, Primitive::amin, Primitive::prod}))
+      return reduction(function_of(op));
+    if (among(op, {Primitive::mm, Primitive::bmm})) return product(0);
+    if (op == Primitive::addmm) return addmm();
+    if (op == Primitive::convolution) return convolution();
+    if (op == Primitive::index_put)
       if (const auto placed = index_put()) return *placed;
-    if (op == "all_reduce" || op == "all_gather" || op == "reduce_scatter" || op == "shard")
+    if (among(op, {Primitive::all_reduce, Primitive::all_gather, Primitive::reduce_scatter,
+                   Primitive::shard}))
       return collective(op);
     return opaque();
   }
@@ -144,10 +146,10 @@ class NodeElements {
     return at;
   }
 
-  TermId pointwise(const std::string& op) {
+  TermId pointwise(Function op) {
     std::vector<TermId> args;
     for (std::size_t i = 0; i < graph_.operand_count(node_); ++i) {
-      if (!input(i).valid()) throw NoMeaning{"an absent operand of `" + op + "`"};
+      if (!input(i).valid()) throw NoMeaning{fmt::format("an absent operand of `{}`", name(op))};
       args.push_back(operand(i, broadcast(i)));
     }
     if (const auto whole = on_indices(op, args)) return *whole;
@@ -156,7 +158,7 @@ class NodeElements {
   }
 
   /// Computes integer arithmetic on indices as an index. In i64 such values cannot wrap.
-  std::optional<TermId> on_indices(const std::string& op, const std::vector<TermId>& args) {
+  std::optional<TermId> on_indices(Function op, const std::vector<TermId>& args) {
     std::vector<Ix> of;
     bool any = false, all_wide = dtype() == DType::i64;  // indices that became i64 numbers
     for (TermId arg : args) {
@@ -175,23 +177,23 @@ class NodeElements {
     if (!any && !all_wide) return std::nullopt;
     const bool wide = dtype() == DType::i64 || (dtype() == DType::i32 && !e_.terms_.any_dtype());
     if (wide) e_.granted_.insert("whole numbers made of indices do not wrap around");
-    if (op == "cast" && wide) return e_.terms_.index(of[0], dtype());
-    if (op == "add" && wide) return e_.terms_.index(i_.add(of[0], of[1]), dtype());
-    if (op == "sub" && wide) return e_.terms_.index(i_.sub(of[0], of[1]), dtype());
-    if (op == "mul" && wide) return e_.terms_.index(i_.mul(of[0], of[1]), dtype());
-    if (op == "neg" && wide) return e_.terms_.index(i_.sub(i_.constant(0), of[0]), dtype());
-    if ((op == "remainder" || op == "fmod") && wide &&
+    if (op == Function::cast && wide) return e_.terms_.index(of[0], dtype());
+    if (op == Function::add && wide) return e_.terms_.index(i_.add(of[0], of[1]), dtype());
+    if (op == Function::sub && wide) return e_.terms_.index(i_.sub(of[0], of[1]), dtype());
+    if (op == Function::mul && wide) return e_.terms_.index(i_.mul(of[0], of[1]), dtype());
+    if (op == Function::neg && wide) return e_.terms_.index(i_.sub(i_.constant(0), of[0]), dtype());
+    if (among(op, {Function::remainder, Function::fmod}) && wide &&
         i_.nonnegative(i_.sub(of[1], i_.constant(1))) && i_.nonnegative(of[0]))
       return e_.terms_.index(i_.mod(of[0], of[1]), dtype());
     const auto truth = [&](bool value) { return e_.terms_.number(value ? 1 : 0, DType::b8); };
     const Ix one = i_.constant(1);
-    if (op == "lt") return truth(e_.at_least(i_.sub(i_.sub(of[1], of[0]), one)));
-    if (op == "gt") return truth(e_.at_least(i_.sub(i_.sub(of[0], of[1]), one)));
-    if (op == "le") return truth(e_.at_least(i_.sub(of[1], of[0])));
-    if (op == "ge") return truth(e_.at_least(i_.sub(of[0], of[1])));
-    if (op == "eq" || op == "ne") {
+    if (op == Function::lt) return truth(e_.at_least(i_.sub(i_.sub(of[1], of[0]), one)));
+    if (op == Function::gt) return truth(e_.at_least(i_.sub(i_.sub(of[0], of[1]), one)));
+    if (op == Function::le) return truth(e_.at_least(i_.sub(of[1], of[0])));
+    if (op == Function::ge) return truth(e_.at_least(i_.sub(of[0], of[1])));
+    if (among(op, {Function::eq, Function::ne})) {
       const bool equal = e_.at_least(i_.sub(of[0], of[1])) && e_.at_least(i_.sub(of[1], of[0]));
-      return truth(equal == (op == "eq"));
+      return truth(equal == (op == Function::eq));
     }
     return std::nullopt;
   }
@@ -215,10 +217,10 @@ class NodeElements {
     return std::any_of(facts.begin(), facts.end(), bounds) && i_.nonnegative(value);
   }
 
-  /// The extreme of two integers of which one is an index or a number; each choice is a case.
-  std::optional<TermId> extreme_of_integers(const std::string& op,
-                                            const std::vector<TermId>& args) {
-    if (op != "maximum" && op != "minimum") return std::nullopt;
+  /// The larger and the smaller of whole numbers, where one of them is an index or a number: which
+  /// it is is a case.
+  std::optional<TermId> extreme_of_integers(Function op, const std::vector<TermId>& args) {
+    if (!among(op, {Function::maximum, Function::minimum})) return std::nullopt;
     if (dtype() != DType::i64 && (dtype() != DType::i32 || e_.terms_.any_dtype()))
       return std::nullopt;
     bool known = false;
@@ -230,12 +232,13 @@ class NodeElements {
       known = known || literal || term.kind == Term::Kind::index;
     }
     if (!known) return std::nullopt;
-    const bool first = e_.at_least(i_.sub(exact(args[0]), exact(args[1]))) == (op == "maximum");
+    const bool first =
+        e_.at_least(i_.sub(exact(args[0]), exact(args[1]))) == (op == Function::maximum);
     const TermId taken = args[first ? 0 : 1];
     const Term term = e_.terms_[taken];
     if (term.kind == Term::Kind::index) return e_.terms_.index(term.at[0], dtype());
     if (term.kind == Term::Kind::number) return e_.terms_.number(term.number, dtype());
-    return e_.terms_.call("cast", dtype(), {taken});
+    return e_.terms_.call(Function::cast, dtype(), {taken});
   }
 
   // ---- layout
@@ -374,7 +377,7 @@ class NodeElements {
   /// Returns the number of an integer value: an index, a literal, or an unknown value. Every
   /// integer has the same value as an i64, which can represent all.
   Ix exact(TermId term) {
-    while (e_.terms_[term].name == "cast" && e_.terms_[term].dtype == DType::i64 &&
+    while (e_.terms_[term].function == Function::cast && e_.terms_[term].dtype == DType::i64 &&
            !is_float(e_.terms_[e_.terms_[term].args[0]].dtype))
       term = e_.terms_[term].args[0];
     const Term& t = e_.terms_[term];
@@ -387,10 +390,12 @@ class NodeElements {
     const Term t = e_.terms_[term];
     const bool wide = t.dtype == DType::i64 || t.dtype == DType::i32;
     if (t.kind == Term::Kind::call && wide &&
-        (t.name == "add" || t.name == "sub" || t.name == "mul")) {
+        among(t.function, {Function::add, Function::sub, Function::mul})) {
       const Ix a = as_index(t.args[0]), b = as_index(t.args[1]);
       e_.granted_.insert("whole numbers made of indices do not wrap around");
-      return t.name == "add" ? i_.add(a, b) : t.name == "sub" ? i_.sub(a, b) : i_.mul(a, b);
+      return t.function == Function::add   ? i_.add(a, b)
+             : t.function == Function::sub ? i_.sub(a, b)
+                                           : i_.mul(a, b);
     }
     return exact(term);
   }
@@ -500,22 +505,23 @@ class NodeElements {
     };
     const std::function<TermId(std::size_t, std::uint32_t)> over = [&](std::size_t k,
                                                                        std::uint32_t level) {
-      return e_.reduce(
-          k == axes ? "dot" : "sum", dtype(), w[k + 1], level, [&, k](Ix v, std::uint32_t inner) {
-            places[k] = v;
-            return k == axes ? factors(inner) : std::vector<TermId>{over(k + 1, inner)};
-          });
+      return e_.reduce(k == axes ? Function::dot : Function::sum, dtype(), w[k + 1], level,
+                       [&, k](Ix v, std::uint32_t inner) {
+                         places[k] = v;
+                         return k == axes ? factors(inner)
+                                          : std::vector<TermId>{over(k + 1, inner)};
+                       });
     };
     const TermId sum = over(0, level_);
     if (graph_.operand_count(node_) < 3 || !input(2).valid()) return sum;
-    return e_.terms_.call("addmm", dtype(), {operand(2, {at_[1]}), sum});
+    return e_.terms_.call(Function::addmm, dtype(), {operand(2, {at_[1]}), sum});
   }
 
-  TermId reduction(const std::string& op) {
+  TermId reduction(Function function) {
     const std::vector<Ix> extents = shape(0);
     const std::size_t k = axis("dim", extents.size());
     const bool keep = flag("keepdim");
-    return e_.reduce(op, dtype(), extents[k], level_, [&](Ix v, std::uint32_t level) {
+    return e_.reduce(function, dtype(), extents[k], level_, [&](Ix v, std::uint32_t level) {
       std::vector<Ix> at = at_;
       if (keep)
         at[k] = v;
@@ -528,7 +534,7 @@ class NodeElements {
   TermId product(std::size_t first) {
     const std::vector<Ix> a = shape(first);
     e_.granted_.insert("products of matrices add in an order that the length of the sum decides");
-    return e_.reduce("dot", dtype(), a.back(), level_, [&](Ix v, std::uint32_t level) {
+    return e_.reduce(Function::dot, dtype(), a.back(), level_, [&](Ix v, std::uint32_t level) {
       std::vector<Ix> left = at_, right = at_;
       left.back() = v;
       right[right.size() - 2] = v;
@@ -539,18 +545,18 @@ class NodeElements {
 
   TermId addmm() {
     const TermId sum = product(1);
-    return e_.terms_.call("addmm", dtype(), {operand(0, {at_.back()}), sum});
+    return e_.terms_.call(Function::addmm, dtype(), {operand(0, {at_.back()}), sum});
   }
 
   // ---- ranks
 
-  TermId collective(const std::string& op) {
+  TermId collective(Primitive op) {
     if (!rank_.valid()) throw NoMeaning{"a collective without ranks"};
     const Ix world = e_.world_;
-    if (op == "all_reduce") return over_ranks(at_);
+    if (op == Primitive::all_reduce) return over_ranks(at_);
     const std::size_t k = axis("dim", at_.size());
     std::vector<Ix> at = at_;
-    if (op == "all_gather") {
+    if (op == Primitive::all_gather) {
       const Ix part = shape(0)[k];
       const Ix rank = i_.div(at_[k], part);
       at[k] = i_.sub(at_[k], i_.mul(part, rank));
@@ -560,10 +566,10 @@ class NodeElements {
     if (!i_.equal(i_.mul(part, world), shape(0)[k]))
       throw NoMeaning{fmt::format("{} has to divide {}", i_.print(world), i_.print(shape(0)[k]))};
     at[k] = i_.add(i_.mul(rank_, part), at_[k]);
-    return op == "shard" ? operand(0, at) : over_ranks(at);
+    return op == Primitive::shard ? operand(0, at) : over_ranks(at);
   }
   TermId over_ranks(const std::vector<Ix>& at) {
-    return e_.reduce("ranks", dtype(), e_.world_, level_, [&](Ix v, std::uint32_t level) {
+    return e_.reduce(Function::ranks, dtype(), e_.world_, level_, [&](Ix v, std::uint32_t level) {
       return std::vector<TermId>{e_.element(input(0), at, v, level)};
     });
   }
@@ -686,21 +692,23 @@ TermId Elements::element(ValueId value, const std::vector<Ix>& at, Ix rank, std:
   return out;
 }
 
-/// Splits the range where the body splits at a position of the index.
-TermId Elements::reduce(const std::string& name, DType dtype, Ix extent, std::uint32_t level,
+/// Where the body parts at a place of the index, the range is cut there.
+TermId Elements::reduce(Function function, DType dtype, Ix extent, std::uint32_t level,
                         const std::function<std::vector<TermId>(Ix, std::uint32_t)>& body) {
-  if (integers_.number(extent) == 0 && name != "amax" && name != "amin" && name != "mean")
-    return terms_.number(name == "prod" ? 1 : 0, dtype);
+  if (integers_.number(extent) == 0 &&
+      !among(function, {Function::amax, Function::amin, Function::mean}))
+    return terms_.number(function == Function::prod ? 1 : 0, dtype);
   const auto over = [&](Ix from, Ix count) {
     const Ix v = integers_.add(from, integers_.variable(level, count));
     Term term;
     term.kind = Term::Kind::reduce;
     term.dtype = dtype;
     term.level = level;
-    term.name = name;
+    term.function = function;
     term.at = {count};
     term.args = body(v, level + 1);
-    if ((name == "amax" || name == "amin") && integers_.number(count) == 1) return term.args[0];
+    if (among(function, {Function::amax, Function::amin}) && integers_.number(count) == 1)
+      return term.args[0];
     return terms_.make(std::move(term));
   };
   std::vector<std::pair<Ix, Ix>> ranges = {{integers_.constant(0), extent}};
@@ -714,7 +722,7 @@ TermId Elements::reduce(const std::string& name, DType dtype, Ix extent, std::ui
       ranges.erase(ranges.begin());
     } catch (const NeedSplit& split) {
       const auto line = integers_.line(split.at_least_zero, level);
-      if (!line || line->factor == integers_.constant(0) || name == "mean") throw;
+      if (!line || line->factor == integers_.constant(0) || function == Function::mean) throw;
       const auto factor = integers_.number(line->factor);
       if (!factor || (*factor != 1 && *factor != -1)) throw;
       // factor * v + rest >= 0 from v = -rest on, or up to v = rest.
@@ -729,10 +737,10 @@ TermId Elements::reduce(const std::string& name, DType dtype, Ix extent, std::ui
   }
   TermId out = parts[0];
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    const std::string join = name == "amax"   ? "maximum"
-                             : name == "amin" ? "minimum"
-                             : name == "prod" ? "join_product"
-                                              : "join_sum";
+    const Function join = function == Function::amax   ? Function::maximum
+                          : function == Function::amin ? Function::minimum
+                          : function == Function::prod ? Function::join_product
+                                                       : Function::join_sum;
     out = terms_.call(join, dtype, {out, parts[i]});
   }
   return out;

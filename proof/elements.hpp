@@ -28,7 +28,7 @@ struct NoMeaning {
 };
 
 /// Ops with a body whose meaning is nevertheless defined here, so they must not be unfolded.
-inline constexpr std::string_view kOwnMeaning[] = {"pad_last"};
+inline constexpr Primitive kOwnMeaning[] = {Primitive::pad_last};
 
 class Elements {
  public:
@@ -49,7 +49,7 @@ class Elements {
  private:
   friend class NodeElements;
   TermId element(ValueId value, const std::vector<Ix>& at, Ix rank, std::uint32_t level);
-  TermId reduce(const std::string& name, DType dtype, Ix extent, std::uint32_t level,
+  TermId reduce(Function function, DType dtype, Ix extent, std::uint32_t level,
                 const std::function<std::vector<TermId>(Ix, std::uint32_t)>& body);
   bool at_least(Ix difference);
 

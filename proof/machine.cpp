@@ -10,7 +10,6 @@
 #include <cmath>
 #include <limits>
 #include <set>
-#include <string_view>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -44,21 +43,22 @@ T applied_to(const T* x) {
   if constexpr (N == 3) return F::of(x[0], x[1], x[2]);
 }
 
-const Kernel* kernel_of(const std::string& op) {
+const Kernel* kernel_of(Function function) {
 #define PW_NUMBER(name, n)                                                      \
-  {#name,                                                                       \
+  {Function::name,                                                              \
    {n, applied_to<scalar::name, n, float>, applied_to<scalar::name, n, double>, \
     applied_to<scalar::name, n, std::int64_t>}},
 #define PW_INTEGER(name, n) \
-  {#name, {n, nullptr, nullptr, applied_to<scalar::name, n, std::int64_t>}},
+  {Function::name, {n, nullptr, nullptr, applied_to<scalar::name, n, std::int64_t>}},
 #define PW_REAL(name) \
-  {#name, {1, applied_to<scalar::name, 1, float>, applied_to<scalar::name, 1, double>, nullptr}},
-  static const std::map<std::string, Kernel> kKernels = {PW_NUMBER_PRIMITIVES(
+  {Function::name,    \
+   {1, applied_to<scalar::name, 1, float>, applied_to<scalar::name, 1, double>, nullptr}},
+  static const std::map<Function, Kernel> kKernels = {PW_NUMBER_PRIMITIVES(
       PW_NUMBER) PW_INTEGER_PRIMITIVES(PW_INTEGER) PW_REAL_PRIMITIVES(PW_REAL)};
 #undef PW_NUMBER
 #undef PW_INTEGER
 #undef PW_REAL
-  const auto found = kKernels.find(op);
+  const auto found = kKernels.find(function);
   return found == kKernels.end() ? nullptr : &found->second;
 }
 
@@ -96,8 +96,9 @@ double least_number(DType dtype) {
   return std::ldexp(1.0, format.smallest - format.mantissa);
 }
 
-bool adds(std::string_view op) {
-  return op == "add" || op == "sub" || op == "neg" || op == "addmm" || op == "join_sum";
+bool adds(Function op) {
+  return among(op,
+               {Function::add, Function::sub, Function::neg, Function::addmm, Function::join_sum});
 }
 
 }  // namespace
@@ -252,8 +253,8 @@ bool Machine::is_sum(TermId id) const {
   const Term& term = terms_[id];
   if (!is_float(term.dtype)) return false;
   if (term.kind == Term::Kind::reduce)
-    return term.name == "sum" || term.name == "dot" || term.name == "ranks" || term.name == "mean";
-  return term.kind == Term::Kind::call && adds(term.name);
+    return among(term.function, {Function::sum, Function::dot, Function::ranks, Function::mean});
+  return term.kind == Term::Kind::call && adds(term.function);
 }
 
 Machine::Number Machine::rounded_sum(const Number& sum, DType dtype) const {
@@ -271,7 +272,8 @@ std::optional<Machine::Number> Machine::sum_of_terms(const Term& term) {
   for (std::size_t i = 0; i < term.args.size(); ++i) {
     const auto x = number(term.args[i]);
     if (!x) return std::nullopt;
-    const long double sign = term.name == "neg" || (term.name == "sub" && i == 1) ? -1 : 1;
+    const long double sign =
+        term.function == Function::neg || (term.function == Function::sub && i == 1) ? -1 : 1;
     const bool one_sum = is_sum(term.args[i]) && terms_[term.args[i]].dtype == term.dtype;
     Number part = is_sum(term.args[i]) ? rounded_sum(*x, terms_[term.args[i]].dtype) : *x;
     const long double value = one_sum ? x->wide : static_cast<long double>(part.scalar.number());
@@ -297,18 +299,19 @@ std::optional<Machine::Number> Machine::call(TermId id) {
     literal.push_back(terms_[arg].kind == Term::Kind::number);
   }
   const bool real = mode_ == Mode::reals && is_float(term.dtype);
-  if (const double most = saturation(term.dtype); real && term.name == "cast" && most > 0)
+  if (const double most = saturation(term.dtype);
+      real && term.function == Function::cast && most > 0)
     x[0].scalar = Scalar::of(DType::f64, std::clamp(x[0].scalar.number(), -most, most));
-  return applied(term.name, real ? DType::f64 : term.dtype, x, literal);
+  return applied(term.function, real ? DType::f64 : term.dtype, x, literal);
 }
 
 /// Evaluates one op and rounds once.
-std::optional<Machine::Number> Machine::applied(const std::string& name, DType dtype,
+std::optional<Machine::Number> Machine::applied(Function named, DType dtype,
                                                 const std::vector<Number>& x,
                                                 const std::vector<bool>& literal) {
-  const std::string op = name == "addmm" || name == "join_sum" ? "add"
-                         : name == "join_product"              ? "mul"
-                                                               : name;
+  const Function op = among(named, {Function::addmm, Function::join_sum}) ? Function::add
+                      : named == Function::join_product                   ? Function::mul
+                                                                          : named;
   Number out;
   out.scalar.dtype = dtype;
   const auto stored = [&](double value) {
@@ -317,17 +320,17 @@ std::optional<Machine::Number> Machine::applied(const std::string& name, DType d
     else
       out.scalar.real = rounded(dtype, value);
   };
-  const bool is_cast = op == "cast";
+  const bool is_cast = op == Function::cast;
   const Kernel* kernel = is_cast ? nullptr : kernel_of(op);
   if (!is_cast && (kernel == nullptr || kernel->operands != x.size())) return std::nullopt;
   // The common dtype of the operands; a literal adopts another float dtype.
   bool floats = false, doubles = false, strong = false;
-  for (std::size_t i = op == "select" ? 1 : 0; i < x.size(); ++i) {
+  for (std::size_t i = op == Function::select ? 1 : 0; i < x.size(); ++i) {
     if (!is_float(x[i].scalar.dtype)) continue;
     floats = true;
     strong = strong || !literal[i];
   }
-  for (std::size_t i = op == "select" ? 1 : 0; i < x.size(); ++i)
+  for (std::size_t i = op == Function::select ? 1 : 0; i < x.size(); ++i)
     doubles = doubles || (x[i].scalar.dtype == DType::f64 && (!literal[i] || !strong));
   double center = 0, ulps = 1;
   const auto in_double = [&](const std::vector<double>& at) {
@@ -358,7 +361,7 @@ std::optional<Machine::Number> Machine::applied(const std::string& name, DType d
     std::vector<float> narrow(at.begin(), at.end());
     stored(static_cast<double>(kernel->in_float(narrow.data())));
   }
-  if (!is_cast && kernel->in_whole == nullptr && op != "sqrt") ulps = kFunctionUlps;
+  if (!is_cast && kernel->in_whole == nullptr && op != Function::sqrt) ulps = kFunctionUlps;
   // Distance of the results at the ends of the operands' intervals from the computed result.
   const auto spread = [&](auto part) {
     double most = 0;
@@ -382,8 +385,9 @@ std::optional<Machine::Number> Machine::applied(const std::string& name, DType d
   out.underflow = spread(&Number::underflow);
   if (!is_float(dtype)) return out;
   const double value = std::abs(out.scalar.real);
-  const bool kept = op == "neg" || op == "abs" || op == "maximum" || op == "minimum" ||
-                    op == "select" || out.scalar.real == center;
+  const bool kept = among(op, {Function::neg, Function::abs, Function::maximum, Function::minimum,
+                               Function::select}) ||
+                    out.scalar.real == center;
   if (!kept && std::isfinite(value)) {
     out.error += 2 * ulps * unit(dtype) * value;
     if (value < std::ldexp(1.0, pw::format_of(dtype).smallest))
@@ -397,13 +401,13 @@ std::optional<Machine::Number> Machine::applied(const std::string& name, DType d
 std::optional<Machine::Number> Machine::reduce(const Term& term) {
   const auto extent = index(term.at[0]);
   if (!extent || *extent < 0 || *extent > kMostAddends) return std::nullopt;
-  const bool sum = term.name == "sum" || term.name == "dot" || term.name == "ranks";
+  const bool sum = among(term.function, {Function::sum, Function::dot, Function::ranks});
   const auto before = bound_.find(term.level);
   if (before != bound_.end()) return std::nullopt;
   std::optional<Number> out;
   if (sum && !is_float(term.dtype))
     out = whole_sum(term, *extent);
-  else if (sum || (term.name == "mean" && is_float(term.dtype)))
+  else if (sum || (term.function == Function::mean && is_float(term.dtype)))
     out = float_sum(term, *extent);
   else
     out = fold(term, *extent);
@@ -466,7 +470,7 @@ std::optional<Machine::Number> Machine::float_sum(const Term& term, std::int64_t
   const auto count = static_cast<double>(extent);
   if (mode_ != Mode::granted && std::isfinite(sum)) sizes = std::max<long double>(sizes, sum);
   out.error += (count + 1) * 2 * unit(added) * static_cast<double>(sizes);
-  if (term.name == "mean") {
+  if (term.function == Function::mean) {
     sum /= count;
     out.wide /= static_cast<long double>(extent);
     out.error /= count;
@@ -479,11 +483,11 @@ std::optional<Machine::Number> Machine::float_sum(const Term& term, std::int64_t
 
 /// Evaluates maxima, minima, and products sequentially.
 std::optional<Machine::Number> Machine::fold(const Term& term, std::int64_t extent) {
-  const std::string op = term.name == "amax"   ? "maximum"
-                         : term.name == "amin" ? "minimum"
-                         : term.name == "prod" ? "mul"
-                                               : "";
-  if (op.empty() || extent == 0) return std::nullopt;
+  const Function op = term.function == Function::amax   ? Function::maximum
+                      : term.function == Function::amin ? Function::minimum
+                      : term.function == Function::prod ? Function::mul
+                                                        : Function::none;
+  if (op == Function::none || extent == 0) return std::nullopt;
   const bool real = mode_ == Mode::reals && is_float(term.dtype);
   const DType dtype = real ? DType::f64 : term.dtype;
   std::optional<Number> out;

@@ -49,10 +49,10 @@ int least_precision(const Terms& terms, TermId id) {
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
     const Term& term = terms[at];
     next.insert(next.end(), term.args.begin(), term.args.end());
-    const bool kept = term.name == "neg" || term.name == "abs" || term.name == "maximum" ||
-                      term.name == "minimum" || term.name == "select" || term.name == "amax" ||
-                      term.name == "amin" ||
-                      (term.name == "cast" && holds_all(term.dtype, terms[term.args[0]].dtype));
+    const bool kept =
+        among(term.function, {Function::neg, Function::abs, Function::maximum, Function::minimum,
+                              Function::select, Function::amax, Function::amin}) ||
+        (term.function == Function::cast && holds_all(term.dtype, terms[term.args[0]].dtype));
     const bool computed = term.kind == Term::Kind::call || term.kind == Term::Kind::reduce;
     if (computed && !kept && is_float(term.dtype))
       least = std::min(least, mantissa_bits(term.dtype));
@@ -72,7 +72,7 @@ std::set<TermId> reads_of(const Terms& terms, TermId id) {
 
 /// Collects inputs that some path reads in f64; the final rounding of the result is ignored.
 std::set<TermId> read_as_f64(const Terms& terms, TermId id) {
-  while (terms[id].name == "cast" && terms[id].args.size() == 1) id = terms[id].args[0];
+  while (terms[id].function == Function::cast && terms[id].args.size() == 1) id = terms[id].args[0];
   std::set<TermId> reads;
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
     const Term& term = terms[at];
@@ -110,9 +110,9 @@ bool adds_up(const Terms& terms, TermId id) {
   bool found = false;
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
     const Term& term = terms[at];
-    found =
-        found || (is_float(term.dtype) && (term.kind == Term::Kind::reduce || term.name == "add" ||
-                                           term.name == "addmm" || term.name == "join_sum"));
+    found = found || (is_float(term.dtype) &&
+                      (term.kind == Term::Kind::reduce ||
+                       among(term.function, {Function::add, Function::addmm, Function::join_sum})));
     if (!found) next.insert(next.end(), term.args.begin(), term.args.end());
   });
   return found;
@@ -139,6 +139,17 @@ bool computes_with_integers(const Terms& terms, TermId id) {
     if (!found) next.insert(next.end(), term.args.begin(), term.args.end());
   });
   return found;
+}
+
+/// Returns true if the solver knows more of a function than that it is one.
+bool known_to_solver(Function f) {
+  return among(
+      f, {Function::add,        Function::sub,         Function::mul,        Function::div,
+          Function::fmod,       Function::remainder,   Function::neg,        Function::abs,
+          Function::sqrt,       Function::maximum,     Function::minimum,    Function::cast,
+          Function::select,     Function::eq,          Function::ne,         Function::lt,
+          Function::le,         Function::gt,          Function::ge,         Function::bitwise_and,
+          Function::bitwise_or, Function::bitwise_xor, Function::bitwise_not});
 }
 
 /// Compares one pair of values elementwise. Where an undecided index determines an element, both
@@ -301,7 +312,8 @@ class PairProof {
     Integers& integers = terms_.integers();
     const Term x = terms_[a], y = terms_[b];
     if (x.kind != y.kind || x.dtype != y.dtype || x.level != y.level || x.number != y.number ||
-        x.name != y.name || x.args.size() != y.args.size() || x.at.size() != y.at.size())
+        x.function != y.function || x.name != y.name || x.args.size() != y.args.size() ||
+        x.at.size() != y.at.size())
       return false;
     for (std::size_t i = 0; i < x.at.size(); ++i)
       if (!integers.equal(x.at[i], y.at[i])) return false;
@@ -328,15 +340,10 @@ class PairProof {
   /// Returns true if the term has a function that is uninterpreted for the solver, such as exp. The
   /// solver spends its budget on these and rarely answers.
   [[nodiscard]] bool has_function(TermId id) const {
-    static const std::set<std::string_view> kKnown = {
-        "add",    "sub",         "mul",        "div",         "fmod",       "remainder",
-        "neg",    "abs",         "sqrt",       "maximum",     "minimum",    "cast",
-        "select", "eq",          "ne",         "lt",          "le",         "gt",
-        "ge",     "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"};
     bool found = false;
     terms_.walk(id, [&](TermId at, std::vector<TermId>& next) {
       const Term& term = terms_[at];
-      found = found || (term.kind == Term::Kind::call && !kKnown.contains(term.name));
+      found = found || (term.kind == Term::Kind::call && !known_to_solver(term.function));
       next.insert(next.end(), term.args.begin(), term.args.end());
     });
     return found;
@@ -358,9 +365,10 @@ class PairProof {
     const Term term = terms_[id];
     FloatNode node;
     node.dtype = term.dtype;
-    node.op = term.kind == Term::Kind::read     ? "input"
-              : term.kind == Term::Kind::number ? "number"
-                                                : term.name;
+    node.kind = term.kind == Term::Kind::read     ? FloatNode::Kind::input
+                : term.kind == Term::Kind::number ? FloatNode::Kind::number
+                                                  : FloatNode::Kind::call;
+    node.function = term.function;
     node.number = term.number;
     if (term.kind == Term::Kind::read) {
       node.name = own_name(id, question);
@@ -375,7 +383,7 @@ class PairProof {
   std::string own_name(TermId id, const FloatQuestion& question) const {
     std::string name = terms_.print(id);
     const auto taken = [&](const FloatNode& node) {
-      return node.op == "input" && node.name == name;
+      return node.kind == FloatNode::Kind::input && node.name == name;
     };
     while (std::any_of(question.nodes.begin(), question.nodes.end(), taken)) name += "'";
     return name;
@@ -452,7 +460,8 @@ ContextPtr with_own_meanings(const Context& context) {
   OpTable ops;
   for (std::size_t i = 0; i < context.ops.size(); ++i) {
     Op op = context.ops[OpId(i)];
-    if (std::find(std::begin(kOwnMeaning), std::end(kOwnMeaning), op.name) != std::end(kOwnMeaning))
+    if (std::find(std::begin(kOwnMeaning), std::end(kOwnMeaning), op.primitive) !=
+        std::end(kOwnMeaning))
       op.body.clear();
     (void)ops.declare(std::move(op));
   }
@@ -604,8 +613,8 @@ bool matches_either_zero(const RuleSet& rules, const Rule& rule) {
     return (real != nullptr && *real != 0) || (whole != nullptr && *whole != 0);
   };
   return std::any_of(rule.nodes.begin(), rule.nodes.end(), [&](const PatternNode& node) {
-    const std::string_view op = rules.context->ops[node.op].name;
-    return (op == "maximum" || op == "minimum") &&
+    const Primitive op = rules.context->ops[node.op].primitive;
+    return among(op, {Primitive::maximum, Primitive::minimum}) &&
            std::none_of(node.operands.begin(), node.operands.end(), never_zero);
   });
 }

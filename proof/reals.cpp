@@ -349,41 +349,42 @@ Reals::Fraction Reals::float_bits(const Term& term) {
     args.push_back(intern(value(arg)));
     of_dtypes += " " + std::string(is_integer(terms_[arg].dtype) ? "int" : name(terms_[arg].dtype));
   }
-  if ((term.name == "add" || term.name == "mul") && args.size() == 2 && args[1] < args[0] &&
-      terms_[term.args[0]].dtype == terms_[term.args[1]].dtype)
+  if (among(term.function, {Function::add, Function::mul}) && args.size() == 2 &&
+      args[1] < args[0] && terms_[term.args[0]].dtype == terms_[term.args[1]].dtype)
     std::swap(args[0], args[1]);
-  return function(fmt::format("{} {} of{}", term.name, name(term.dtype), of_dtypes), args,
+  return function(fmt::format("{} {} of{}", name(term.function), name(term.dtype), of_dtypes), args,
                   term.dtype == DType::b8);
 }
 
 Reals::Fraction Reals::float_call(const Term& term) {
   std::vector<Fraction> x;
   for (TermId arg : term.args) x.push_back(value(arg));
-  const std::string& op = term.name;
+  const Function op = term.function;
   const Fraction one = number(1);
   const auto plain = [&] {
     std::vector<FractionId> args;
     for (const Fraction& f : x) args.push_back(intern(f));
-    return function(op, args);
+    return function(std::string(name(op)), args);
   };
-  if (op == "cast") return cast(term);
-  if (op == "add" || op == "addmm" || op == "join_sum") return add(x[0], x[1]);
-  if (op == "sub") return add(x[0], x[1], -1);
-  if (op == "neg") return multiply(number(-1), x[0]);
-  if (op == "mul" || op == "join_product") return multiply(x[0], x[1]);
-  if (op == "div") return x[1].over.empty() ? plain() : multiply(x[0], inverse(x[1]));
-  if (op == "select") return add(multiply(x[0], x[1]), multiply(add(one, x[0], -1), x[2]));
-  if (op == "maximum" || op == "minimum") return extreme(op == "maximum", x[0], x[1]);
-  if (op == "abs") return absolute(x[0]);
-  if (op == "exp") return exponential(x[0]);
-  if (op == "expm1") return add(exponential(x[0]), one, -1);
-  if (op == "log1p") return function("log", {intern(add(x[0], one))});
-  if (op == "tanh") {  // 2 / (1 + exp(-2 x)) - 1
+  if (op == Function::cast) return cast(term);
+  if (among(op, {Function::add, Function::addmm, Function::join_sum})) return add(x[0], x[1]);
+  if (op == Function::sub) return add(x[0], x[1], -1);
+  if (op == Function::neg) return multiply(number(-1), x[0]);
+  if (among(op, {Function::mul, Function::join_product})) return multiply(x[0], x[1]);
+  if (op == Function::div) return x[1].over.empty() ? plain() : multiply(x[0], inverse(x[1]));
+  if (op == Function::select) return add(multiply(x[0], x[1]), multiply(add(one, x[0], -1), x[2]));
+  if (among(op, {Function::maximum, Function::minimum}))
+    return extreme(op == Function::maximum, x[0], x[1]);
+  if (op == Function::abs) return absolute(x[0]);
+  if (op == Function::exp) return exponential(x[0]);
+  if (op == Function::expm1) return add(exponential(x[0]), one, -1);
+  if (op == Function::log1p) return function("log", {intern(add(x[0], one))});
+  if (op == Function::tanh) {  // 2 / (1 + exp(-2 x)) - 1
     const Fraction e = exponential(multiply(number(-2), x[0]));
     return add(multiply(number(2), inverse(add(one, e))), one, -1);
   }
-  if (op == "rsqrt") return inverse(function("sqrt", {intern(x[0])}));
-  if (op == "remainder") {  // operands that differ by a period give equal results
+  if (op == Function::rsqrt) return inverse(function("sqrt", {intern(x[0])}));
+  if (op == Function::remainder) {  // of what is a period more or less
     for (const int sign : {1, -1})
       for (Fraction less = add(x[0], x[1], -sign);
            x[1].over.size() == 1 && less.over.size() < x[0].over.size();
@@ -391,7 +392,7 @@ Reals::Fraction Reals::float_call(const Term& term) {
         x[0] = less;
     return plain();
   }
-  if (op == "pow") {
+  if (op == Function::pow) {
     const auto power = constant(x[1]);
     if (power && *power >= 0 && *power <= 8 && std::floor(*power) == *power) {
       Fraction out = one;
@@ -404,10 +405,10 @@ Reals::Fraction Reals::float_call(const Term& term) {
 
 /// Converts a boolean to 0 or 1.
 Reals::Fraction Reals::truth(const Term& term) {
-  const std::string& op = term.name;
+  const Function op = term.function;
   const Fraction one = number(1);
   const auto is_b8 = [&](std::size_t i) { return terms_[term.args[i]].dtype == DType::b8; };
-  if (op == "select" && is_b8(1) && is_b8(2)) {
+  if (op == Function::select && is_b8(1) && is_b8(2)) {
     const Fraction mask = value(term.args[0]);
     const Fraction taken = is_b8(0) ? mask : add(one, is_zero(mask), -1);
     return add(multiply(taken, of(term.args[1])), multiply(add(one, taken, -1), of(term.args[2])));
@@ -416,15 +417,16 @@ Reals::Fraction Reals::truth(const Term& term) {
                                   [&](TermId arg) { return terms_[arg].dtype == DType::b8; });
   if (all_b8) {
     const Fraction x = of(term.args[0]);
-    if (op == "bitwise_not") return add(one, x, -1);
+    if (op == Function::bitwise_not) return add(one, x, -1);
     if (term.args.size() == 2) {
       const Fraction y = of(term.args[1]), both = multiply(x, y);
-      if (op == "bitwise_and" || op == "mul" || op == "minimum") return both;
-      if (op == "bitwise_or" || op == "maximum" || op == "add") return add(add(x, y), both, -1);
-      if (op == "bitwise_xor" || op == "ne") return add(add(x, y), both, -2);
-      if (op == "eq") return add(one, add(add(x, y), both, -2), -1);
-      if (op == "lt") return add(y, both, -1);
-      if (op == "le") return add(one, add(x, both, -1), -1);
+      if (among(op, {Function::bitwise_and, Function::mul, Function::minimum})) return both;
+      if (among(op, {Function::bitwise_or, Function::maximum, Function::add}))
+        return add(add(x, y), both, -1);
+      if (among(op, {Function::bitwise_xor, Function::ne})) return add(add(x, y), both, -2);
+      if (op == Function::eq) return add(one, add(add(x, y), both, -2), -1);
+      if (op == Function::lt) return add(y, both, -1);
+      if (op == Function::le) return add(one, add(x, both, -1), -1);
     }
   }
   const bool all_whole = std::none_of(term.args.begin(), term.args.end(),
@@ -433,14 +435,14 @@ Reals::Fraction Reals::truth(const Term& term) {
   if (laws_ == Laws::bits) return float_bits(term);
   std::vector<Fraction> x;
   for (TermId arg : term.args) x.push_back(value(arg));
-  if (op == "lt") return positive_sign(add(x[1], x[0], -1));
-  if (op == "le") return add(one, positive_sign(add(x[0], x[1], -1)), -1);
-  if (op == "eq") return is_zero(add(x[0], x[1], -1));
-  if (op == "ne") return add(one, is_zero(add(x[0], x[1], -1)), -1);
-  if (op == "cast") return add(one, is_zero(x[0]), -1);
+  if (op == Function::lt) return positive_sign(add(x[1], x[0], -1));
+  if (op == Function::le) return add(one, positive_sign(add(x[0], x[1], -1)), -1);
+  if (op == Function::eq) return is_zero(add(x[0], x[1], -1));
+  if (op == Function::ne) return add(one, is_zero(add(x[0], x[1], -1)), -1);
+  if (op == Function::cast) return add(one, is_zero(x[0]), -1);
   std::vector<FractionId> args;
   for (const Fraction& f : x) args.push_back(intern(f));
-  return function(op + " b8", args, true);
+  return function(fmt::format("{} b8", name(op)), args, true);
 }
 
 /// Converts a cast to a float.
@@ -702,8 +704,8 @@ void Reals::collect_under(TermId id, std::set<std::string>& out, std::set<TermId
   const Term term = terms_[id];
   for (TermId arg : term.args) collect_under(arg, out, seen);
   if (term.kind != Term::Kind::call || !is_float(term.dtype)) return;
-  const bool inverse_root = term.name == "rsqrt";
-  if (term.name != "div" && !inverse_root) return;
+  const bool inverse_root = term.function == Function::rsqrt;
+  if (term.function != Function::div && !inverse_root) return;
   const Fraction argument = value(term.args[inverse_root ? 0 : 1]);
   const Fraction by = inverse_root ? function("sqrt", {intern(argument)}) : argument;
   if (positive(by.over)) return;

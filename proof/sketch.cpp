@@ -246,7 +246,7 @@ void Sketch::bind_names(const Expr& expr, Env& env, bool own) {
 /// `*r` of the operand of `expand` and `*s` of its result shape; empty if not a sequence.
 void Sketch::pair_stars() {
   for (const PatternNode& node : rule_.nodes) {
-    if (context_.ops[node.op].name != "expand" || node.operands.empty()) continue;
+    if (context_.ops[node.op].primitive != Primitive::expand || node.operands.empty()) continue;
     std::string to;
     for (const PatternAttribute& attribute : node.attributes)
       if (attribute.name == "shape" && !attribute.value.args.empty() &&

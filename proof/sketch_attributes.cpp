@@ -66,7 +66,8 @@ void Sketch::bind_list(const PatternAttribute& attribute, const NodeRequest& req
     const bool paired = std::any_of(repeated_.begin(), repeated_.end(),
                                     [&](const auto& pair) { return pair.second == element.text; });
     const bool grows = attribute.name == "shape" && !paired && !request.operands.empty() &&
-                       request.operands[0].valid() && context_.ops[request.op].name == "expand" &&
+                       request.operands[0].valid() &&
+                       context_.ops[request.op].primitive == Primitive::expand &&
                        !context_.types[graph_.type(request.operands[0])].shape.empty();
     if (!grows) {
       bind_star(element.text);
@@ -124,7 +125,7 @@ Attribute Sketch::any_attribute(const std::string& name, const AttributeDecl& de
       DimId product = context_.dims.constant(1);
       for (DimId dim : first) product = context_.dims.mul(product, dim);
       if (decl.name == "shape" && !request.operands.empty() &&
-          context_.ops[request.op].name == "expand")
+          context_.ops[request.op].primitive == Primitive::expand)
         return expanded(first, name);
       if (decl.name == "shape" && !request.operands.empty()) {
         granted_.insert("a shape that nothing is said of is one axis");
@@ -171,7 +172,7 @@ void Sketch::fit_broadcast(const Op& op, const NodeRequest& request) {
 
 /// Requires scattered values to match the sizes of all other axes.
 void Sketch::fit_put(const Op& op, const NodeRequest& request, const Attribute* dim) {
-  if (op.name != "index_put" || request.operands.size() < 2) return;
+  if (op.primitive != Primitive::index_put || request.operands.size() < 2) return;
   const Shape to = context_.types[graph_.type(request.operands[0])].shape,
               values = context_.types[graph_.type(request.operands[1])].shape;
   const auto axis = axis_of(dim, to.size());
@@ -181,7 +182,7 @@ void Sketch::fit_put(const Op& op, const NodeRequest& request, const Attribute* 
 }
 
 void Sketch::fit_cat(const Op& op, const NodeRequest& request, const Attribute* dim) {
-  if (op.name != "cat") return;
+  if (op.primitive != Primitive::cat) return;
   const Shape first = context_.types[graph_.type(request.operands[0])].shape;
   const auto axis = axis_of(dim, first.size());
   for (ValueId value : request.operands) {
@@ -205,7 +206,8 @@ void Sketch::fit_attributes(const Op& op, const NodeRequest& request, std::size_
   Dims& dims = context_.dims;
   fit_cat(op, request, find("dim"));
   fit_put(op, request, find("dim"));
-  if (const Attribute* sizes = find("sizes"); sizes != nullptr && op.name == "split") {
+  if (const Attribute* sizes = find("sizes");
+      sizes != nullptr && op.primitive == Primitive::split) {
     const auto* list = std::get_if<std::vector<DimId>>(sizes);
     const auto axis = axis_of(find("dim"), shape.size());
     if (list == nullptr || !axis || list->size() != results) return;
@@ -213,7 +215,8 @@ void Sketch::fit_attributes(const Op& op, const NodeRequest& request, std::size_
     for (DimId dim : *list) sum = dims.add(sum, dim);
     equal(shape[*axis], sum);
   }
-  if (const Attribute* wanted = find("shape"); wanted != nullptr && op.name == "reshape") {
+  if (const Attribute* wanted = find("shape");
+      wanted != nullptr && op.primitive == Primitive::reshape) {
     const auto* list = std::get_if<std::vector<DimId>>(wanted);
     if (list == nullptr) return;
     DimId a = dims.constant(1), b = a;
@@ -318,11 +321,12 @@ void Sketch::fit_call(const Expr& expr, const Env& env) {
   whole_fractions(expr, env);
   for (const Expr& arg : expr.args) fit_call(arg, env);
   if (expr.kind == Expr::Kind::call) fit_called(expr, env);
-  if (expr.kind != Expr::Kind::call ||
-      (expr.text != "split" && expr.text != "reshape" && expr.text != "index_put"))
+  const OpId op = expr.kind == Expr::Kind::call ? context_.ops.find(expr.text) : OpId();
+  if (!op.valid() || !among(context_.ops[op].primitive,
+                            {Primitive::split, Primitive::reshape, Primitive::index_put}))
     return;
   NodeRequest request;
-  request.op = context_.ops.find(expr.text);
+  request.op = op;
   for (const Expr& arg : expr.args) {
     const ValueId* value = value_of(arg, env);
     if (value == nullptr) break;

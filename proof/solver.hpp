@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/dtype.hpp"
+#include "proof/function.hpp"
 
 namespace pw::proof {
 
@@ -25,7 +26,8 @@ struct SolverTerm {
 /// One node of a scalar expression over floats and booleans. Operands precede their users in
 /// `nodes`.
 struct FloatNode {
-  std::string op;  ///< "input", "number", or a primitive op
+  enum class Kind : std::uint8_t { input, number, call } kind = Kind::number;
+  Function function = Function::none;  ///< for a call
   DType dtype = DType::f32;
   double number = 0;
   std::string name;  ///< for an input

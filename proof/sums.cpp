@@ -8,6 +8,8 @@
 #include <cmath>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "proof/reals.hpp"
 
 namespace pw::proof {
@@ -332,30 +334,32 @@ Reals::Fraction Reals::any_of(const Term& term) {
 
 Reals::Fraction Reals::reduce(const Term& term) {
   const Ix extent = term.at[0];
-  if (term.dtype == DType::b8 && (term.name == "sum" || term.name == "ranks")) return any_of(term);
+  if (term.dtype == DType::b8 && among(term.function, {Function::sum, Function::ranks}))
+    return any_of(term);
   if (laws_ == Laws::bits || term.dtype == DType::b8) {
     std::vector<FractionId> args;
     for (TermId arg : term.args) args.push_back(intern(value(arg)));
-    if (term.name == "dot") std::sort(args.begin(), args.end());
+    if (term.function == Function::dot) std::sort(args.begin(), args.end());
     std::string of_dtype = std::string(name(term.dtype));
     for (TermId arg : term.args) of_dtype += " " + std::string(name(terms_[arg].dtype));
-    return bound(term.name + " " + of_dtype, function("operands", args), term.level, extent);
+    return bound(fmt::format("{} {}", name(term.function), of_dtype), function("operands", args),
+                 term.level, extent);
   }
   Fraction body = value(term.args[0]);
-  if (term.name == "dot") body = multiply(body, value(term.args[1]));
-  if (term.name == "sum" || term.name == "dot" || term.name == "ranks")
+  if (term.function == Function::dot) body = multiply(body, value(term.args[1]));
+  if (among(term.function, {Function::sum, Function::dot, Function::ranks}))
     return sum(body, term.level, extent);
-  if (term.name == "mean")
+  if (term.function == Function::mean)
     return multiply(sum(body, term.level, extent), inverse(extent_of(extent)));
-  if (term.name == "amax" || term.name == "amin") {
+  if (among(term.function, {Function::amax, Function::amin})) {
     if (!depends(body, term.level)) return body;
-    const long double sign = term.name == "amax" ? 1 : -1;
+    const long double sign = term.function == Function::amax ? 1 : -1;
     body = multiply(number(sign), body);
     const long double scale = std::abs(lead(body));
     return multiply(number(sign * scale),
                     bound("amax", multiply(number(1 / scale), body), term.level, extent));
   }
-  return bound(term.name, body, term.level, extent);
+  return bound(std::string(name(term.function)), body, term.level, extent);
 }
 
 }  // namespace pw::proof

@@ -10,7 +10,6 @@
 #include <bit>
 #include <cmath>
 #include <set>
-#include <string_view>
 
 #include <fmt/format.h>
 
@@ -19,10 +18,10 @@
 namespace pw::proof {
 namespace {
 
-bool commutes(std::string_view name) {
-  constexpr std::string_view kNames[] = {"add", "mul",         "maximum",    "minimum",    "eq",
-                                         "ne",  "bitwise_and", "bitwise_or", "bitwise_xor"};
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+bool commutes(Function f) {
+  return among(f,
+               {Function::add, Function::mul, Function::maximum, Function::minimum, Function::eq,
+                Function::ne, Function::bitwise_and, Function::bitwise_or, Function::bitwise_xor});
 }
 /// Returns true for a power of two of which every float dtype holds the inverse.
 bool has_exact_inverse(double x) {
@@ -30,8 +29,9 @@ bool has_exact_inverse(double x) {
   return std::isfinite(x) && std::abs(std::frexp(x, &exponent)) == 0.5 &&
          std::abs(exponent - 1) <= 6;
 }
-bool idempotent(std::string_view name) {
-  return name == "maximum" || name == "minimum" || name == "bitwise_and" || name == "bitwise_or";
+bool idempotent(Function f) {
+  return among(f,
+               {Function::maximum, Function::minimum, Function::bitwise_and, Function::bitwise_or});
 }
 
 /// Width of the mantissa, including the hidden bit, and of the exponent.
@@ -95,8 +95,9 @@ double saturation(DType dtype) {
 }
 
 Terms::Key Terms::key_of(const Term& term) {
-  return {term.kind, term.dtype, term.level, std::bit_cast<std::uint64_t>(term.number),
-          term.name, term.args,  term.at};
+  return {
+      term.kind, term.dtype, term.function, term.level, std::bit_cast<std::uint64_t>(term.number),
+      term.name, term.args,  term.at};
 }
 
 TermId Terms::intern(Term term) {
@@ -127,18 +128,18 @@ TermId Terms::index(Ix at, DType dtype) {
   return intern(std::move(term));
 }
 
-TermId Terms::call(std::string name, DType dtype, std::vector<TermId> args) {
+TermId Terms::call(Function function, DType dtype, std::vector<TermId> args) {
   Term term;
   term.kind = Term::Kind::call;
   term.dtype = dtype;
-  term.name = std::move(name);
+  term.function = function;
   term.args = std::move(args);
   return make(std::move(term));
 }
 
 TermId Terms::make(Term term) {
   // The product of two numbers is that of the same two in the other order, bit for bit.
-  if (term.kind == Term::Kind::reduce && term.name == "dot" && term.args.size() == 2 &&
+  if (term.kind == Term::Kind::reduce && term.function == Function::dot && term.args.size() == 2 &&
       term.args[1] < term.args[0])
     std::swap(term.args[0], term.args[1]);
   if (term.kind != Term::Kind::call) return intern(std::move(term));
@@ -160,7 +161,7 @@ TermId Terms::cast(Term term) {
   const TermId x = term.args[0];
   const Term inner = terms_[x.index];
   if (inner.dtype == term.dtype) return x;
-  if (inner.kind == Term::Kind::call && inner.name == "cast") {
+  if (inner.kind == Term::Kind::call && inner.function == Function::cast) {
     const Term innermost = terms_[inner.args[0].index];
     // If the intermediate dtype represents the value, the cast skips it.
     if (holds_all(inner.dtype, innermost.dtype)) {
@@ -177,9 +178,9 @@ TermId Terms::cast(Term term) {
   // not.
   const double most = term.dtype == DType::f8e4m3 ? saturation(term.dtype) : 0;
   if (most > 0 && inner.kind == Term::Kind::call && is_float(inner.dtype) &&
-      (inner.name == "minimum" || inner.name == "maximum")) {
+      among(inner.function, {Function::minimum, Function::maximum})) {
     for (std::size_t i = 0; i < 2; ++i) {
-      const double bound = inner.name == "minimum" ? most : -most;
+      const double bound = inner.function == Function::minimum ? most : -most;
       if (!is_number(inner.args[i], bound)) continue;
       const Term rest = terms_[inner.args[1 - i].index];
       // An integer below the bounds is exact in 11 bits; larger values saturate.
@@ -197,52 +198,53 @@ TermId Terms::cast(Term term) {
 std::optional<TermId> Terms::of_any_dtype(const Term& term) {
   const auto arg = [&](std::size_t i) -> const Term& { return terms_[term.args[i].index]; };
   const auto same_dtype = [&](std::size_t i) { return arg(i).dtype == term.dtype; };
-  const auto is = [&](std::size_t i, std::string_view name) {
-    return arg(i).kind == Term::Kind::call && arg(i).name == name;
+  const auto is = [&](std::size_t i, Function function) {
+    return arg(i).kind == Term::Kind::call && arg(i).function == function;
   };
-  const std::string& op = term.name;
-  if (op == "sub" && is_number(term.args[1], 0.0) && same_dtype(0)) return term.args[0];
-  if ((op == "div" || op == "mul") && is_number(term.args[1], 1.0) && same_dtype(0))
+  const Function op = term.function;
+  if (op == Function::sub && is_number(term.args[1], 0.0) && same_dtype(0)) return term.args[0];
+  if (among(op, {Function::div, Function::mul}) && is_number(term.args[1], 1.0) && same_dtype(0))
     return term.args[0];
-  if (op == "mul" && is_number(term.args[0], 1.0) && same_dtype(1)) return term.args[1];
-  // |x| is x or -x, whose squares are equal.
-  if (op == "mul" && term.args[0] == term.args[1] && is(0, "abs") && same_dtype(0)) {
+  if (op == Function::mul && is_number(term.args[0], 1.0) && same_dtype(1)) return term.args[1];
+  // |x| is x or -x, of which the squares are one.
+  if (op == Function::mul && term.args[0] == term.args[1] && is(0, Function::abs) &&
+      same_dtype(0)) {
     const TermId x = arg(0).args[0];
     if (terms_[x.index].dtype == term.dtype) return call(op, term.dtype, {x, x});
   }
-  // A remainder is smaller than the divisor and has the dividend's sign.
-  if (op == "fmod" && is(0, "fmod") && arg(0).args[1] == term.args[1] && same_dtype(0) &&
-      arg(0).dtype == terms_[arg(0).args[0].index].dtype)
+  // What is left is smaller than the divisor, and has the sign of what was divided.
+  if (op == Function::fmod && is(0, Function::fmod) && arg(0).args[1] == term.args[1] &&
+      same_dtype(0) && arg(0).dtype == terms_[arg(0).args[0].index].dtype)
     return term.args[0];
-  if (op == "gt") return call("lt", term.dtype, {term.args[1], term.args[0]});
-  if (op == "ge") return call("le", term.dtype, {term.args[1], term.args[0]});
-  if (op != "lt") return std::nullopt;
-  // Comparisons with NaN are false, and an extreme of NaN is NaN.
+  if (op == Function::gt) return call(Function::lt, term.dtype, {term.args[1], term.args[0]});
+  if (op == Function::ge) return call(Function::le, term.dtype, {term.args[1], term.args[0]});
+  if (op != Function::lt) return std::nullopt;
+  // A NaN is below nothing and nothing is below it, and an extreme of it is one.
   if (term.args[0] == term.args[1]) return number(0, DType::b8);
-  const auto below = [&](TermId a, TermId b) { return call("lt", term.dtype, {a, b}); };
+  const auto below = [&](TermId a, TermId b) { return call(Function::lt, term.dtype, {a, b}); };
   const auto of = [&](std::size_t i) { return std::pair(arg(i).args[0], arg(i).args[1]); };
   const auto plain = [&](std::size_t i) {
     const auto [c, d] = of(i);
     return terms_[c.index].dtype == arg(i).dtype && terms_[d.index].dtype == arg(i).dtype;
   };
   const TermId a = term.args[0], b = term.args[1];
-  if (is(1, "maximum") && plain(1)) {
+  if (is(1, Function::maximum) && plain(1)) {
     const auto [c, d] = of(1);
     if (c == a) return below(a, d);
     if (d == a) return below(a, c);
   }
-  if (is(0, "minimum") && plain(0)) {
+  if (is(0, Function::minimum) && plain(0)) {
     const auto [c, d] = of(0);
     if (c == b) return below(d, b);
     if (d == b) return below(c, b);
   }
-  if (is(1, "minimum") && plain(1)) {
+  if (is(1, Function::minimum) && plain(1)) {
     const auto [c, d] = of(1);
-    return call("bitwise_and", DType::b8, {below(a, c), below(a, d)});
+    return call(Function::bitwise_and, DType::b8, {below(a, c), below(a, d)});
   }
-  if (is(0, "maximum") && plain(0)) {
+  if (is(0, Function::maximum) && plain(0)) {
     const auto [c, d] = of(0);
-    return call("bitwise_and", DType::b8, {below(c, b), below(d, b)});
+    return call(Function::bitwise_and, DType::b8, {below(c, b), below(d, b)});
   }
   return std::nullopt;
 }
@@ -254,22 +256,23 @@ void Terms::order_is_lost(const Term& term) {
     return arg.kind == Term::Kind::number && arg.number != 0;
   };
   any_zero_ =
-      any_zero_ || ((term.name == "maximum" || term.name == "minimum") && is_float(term.dtype) &&
-                    !never_zero(term.args[0]) && !never_zero(term.args[1]));
+      any_zero_ || (among(term.function, {Function::maximum, Function::minimum}) &&
+                    is_float(term.dtype) && !never_zero(term.args[0]) && !never_zero(term.args[1]));
 }
 
 void Terms::commute(Term& term) {
-  if (!commutes(term.name) || term.args.size() != 2 || !(term.args[1] < term.args[0])) return;
+  if (!commutes(term.function) || term.args.size() != 2 || !(term.args[1] < term.args[0])) return;
   std::swap(term.args[0], term.args[1]);
   order_is_lost(term);
 }
 
 /// Removes repeated operands of an extremum: it is idempotent.
 std::optional<TermId> Terms::taken_again(const Term& term) {
-  if (term.name != "maximum" && term.name != "minimum") return std::nullopt;
+  if (!among(term.function, {Function::maximum, Function::minimum})) return std::nullopt;
   for (std::size_t i = 0; i < 2; ++i) {
     const Term& inner = terms_[term.args[i].index];
-    if (inner.kind != Term::Kind::call || inner.name != term.name || inner.dtype != term.dtype ||
+    if (inner.kind != Term::Kind::call || inner.function != term.function ||
+        inner.dtype != term.dtype ||
         (inner.args[0] != term.args[1 - i] && inner.args[1] != term.args[1 - i]))
       continue;
     order_is_lost(inner);
@@ -288,75 +291,79 @@ TermId Terms::simplified(Term term) {
   }
   const auto arg = [&](std::size_t i) -> const Term& { return terms_[term.args[i].index]; };
   const auto same_dtype = [&](std::size_t i) { return arg(i).dtype == term.dtype; };
-  const auto is_call = [&](std::size_t i, std::string_view name) {
-    return arg(i).kind == Term::Kind::call && arg(i).name == name;
+  const auto is_call = [&](std::size_t i, Function function) {
+    return arg(i).kind == Term::Kind::call && arg(i).function == function;
   };
   const bool real = is_float(term.dtype);
-  const std::string op = term.name;
-  if (op == "cast") return cast(std::move(term));
-  if (op == "sub" && is_float(arg(1).dtype)) {
-    const TermId negated = call("neg", arg(1).dtype, {term.args[1]});
-    return call("add", term.dtype, {term.args[0], negated});
+  const Function op = term.function;
+  if (op == Function::cast) return cast(std::move(term));
+  if (op == Function::sub && is_float(arg(1).dtype)) {
+    const TermId negated = call(Function::neg, arg(1).dtype, {term.args[1]});
+    return call(Function::add, term.dtype, {term.args[0], negated});
   }
   commute(term);
-  if (op == "neg" || op == "bitwise_not") {
-    if (arg(0).kind == Term::Kind::call && arg(0).name == op) return arg(0).args[0];
-    if (op == "neg" && real && arg(0).kind == Term::Kind::number)
+  if (among(op, {Function::neg, Function::bitwise_not})) {
+    if (arg(0).kind == Term::Kind::call && arg(0).function == op) return arg(0).args[0];
+    if (op == Function::neg && real && arg(0).kind == Term::Kind::number)
       return number(-arg(0).number, term.dtype);
   }
-  if (op == "abs" && arg(0).kind == Term::Kind::call &&
-      (arg(0).name == "abs" || (arg(0).name == "neg" && real)))
-    return arg(0).name == "abs" ? term.args[0] : call("abs", term.dtype, arg(0).args);
-  if (op == "abs" && real && arg(0).kind == Term::Kind::number)
+  if (op == Function::abs && arg(0).kind == Term::Kind::call &&
+      (arg(0).function == Function::abs || (arg(0).function == Function::neg && real)))
+    return arg(0).function == Function::abs ? term.args[0]
+                                            : call(Function::abs, term.dtype, arg(0).args);
+  if (op == Function::abs && real && arg(0).kind == Term::Kind::number)
     return number(std::abs(arg(0).number), term.dtype);
-  if (op == "abs" && real && same_dtype(0) && (is_call(0, "mul") || is_call(0, "div"))) {
+  if (op == Function::abs && real && same_dtype(0) &&
+      (is_call(0, Function::mul) || is_call(0, Function::div))) {
     const Term product = arg(0);
     const auto size_of_arg = [&](std::size_t i) {
-      return call("abs", terms_[product.args[i].index].dtype, {product.args[i]});
+      return call(Function::abs, terms_[product.args[i].index].dtype, {product.args[i]});
     };
     if (is_float(terms_[product.args[0].index].dtype) &&
         is_float(terms_[product.args[1].index].dtype))
-      return call(product.name, term.dtype, {size_of_arg(0), size_of_arg(1)});
+      return call(product.function, term.dtype, {size_of_arg(0), size_of_arg(1)});
   }
-  if (op == "select") {
+  if (op == Function::select) {
     if (term.args[1] == term.args[2] && same_dtype(1)) return term.args[1];
     if (arg(0).kind == Term::Kind::number) {
       const std::size_t taken = arg(0).number != 0 ? 1 : 2;
       if (same_dtype(taken)) return term.args[taken];
-      return call("cast", term.dtype, {term.args[taken]});
+      return call(Function::cast, term.dtype, {term.args[taken]});
     }
-    if (arg(0).kind == Term::Kind::call && arg(0).name == "bitwise_not")
+    if (arg(0).kind == Term::Kind::call && arg(0).function == Function::bitwise_not)
       return call(op, term.dtype, {arg(0).args[0], term.args[2], term.args[1]});
   }
   if (idempotent(op) && term.args[0] == term.args[1] && same_dtype(0)) return term.args[0];
-  if (op == "maximum" || op == "minimum") {
-    const double least = op == "maximum" ? -HUGE_VAL : HUGE_VAL;
+  if (among(op, {Function::maximum, Function::minimum})) {
+    const double least = op == Function::maximum ? -HUGE_VAL : HUGE_VAL;
     for (std::size_t i = 0; i < 2; ++i)
       if (is_number(term.args[i], least) && same_dtype(1 - i)) return term.args[1 - i];
     // f8e4m3 has no infinity: its numbers lie between its bounds.
-    const double bound = op == "maximum" ? -448 : 448;
+    const double bound = op == Function::maximum ? -448 : 448;
     for (std::size_t i = 0; i < 2; ++i)
       if (is_number(term.args[i], bound) && same_dtype(1 - i) && term.dtype == DType::f8e4m3)
         return term.args[1 - i];
   }
-  if (op == "mul" && real) {
+  if (op == Function::mul && real) {
     for (std::size_t i = 0; i < 2; ++i)
       if (is_number(term.args[i], 1.0) && same_dtype(1 - i)) return term.args[1 - i];
-    if (term.args[0] == term.args[1] && arg(0).kind == Term::Kind::call && arg(0).name == "abs" &&
-        same_dtype(0))
+    if (term.args[0] == term.args[1] && arg(0).kind == Term::Kind::call &&
+        arg(0).function == Function::abs && same_dtype(0))
       return call(op, term.dtype, {arg(0).args[0], arg(0).args[0]});
   }
-  if ((op == "mul" || op == "div") && real) {
+  if (among(op, {Function::mul, Function::div}) && real) {
     for (std::size_t i = 0; i < 2; ++i) {
-      if (arg(i).kind != Term::Kind::call || arg(i).name != "neg" || !is_float(arg(i).dtype))
+      if (arg(i).kind != Term::Kind::call || arg(i).function != Function::neg ||
+          !is_float(arg(i).dtype))
         continue;
       Term positive = term;
       positive.args[i] = arg(i).args[0];
-      return call("neg", term.dtype, {simplified(std::move(positive))});
+      return call(Function::neg, term.dtype, {simplified(std::move(positive))});
     }
   }
-  if (op == "div" && real && is_number(term.args[1], 1.0) && same_dtype(0)) return term.args[0];
-  if (op == "add" && real) {
+  if (op == Function::div && real && is_number(term.args[1], 1.0) && same_dtype(0))
+    return term.args[0];
+  if (op == Function::add && real) {
     for (std::size_t i = 0; i < 2; ++i)
       if (is_number(term.args[i], -0.0) && same_dtype(1 - i)) return term.args[1 - i];
   }
@@ -365,22 +372,22 @@ TermId Terms::simplified(Term term) {
     for (std::size_t i = 0; i < 2; ++i) {
       if (!same_dtype(1 - i)) continue;
       if (is_number(term.args[i], 0.0) &&
-          (op == "add" || op == "bitwise_or" || op == "bitwise_xor"))
+          among(op, {Function::add, Function::bitwise_or, Function::bitwise_xor}))
         return term.args[1 - i];
-      if (is_number(term.args[i], 0.0) && (op == "mul" || op == "bitwise_and"))
+      if (is_number(term.args[i], 0.0) && among(op, {Function::mul, Function::bitwise_and}))
         return number(0, term.dtype);
-      if (is_number(term.args[i], 1.0) && op == "mul") return term.args[1 - i];
+      if (is_number(term.args[i], 1.0) && op == Function::mul) return term.args[1 - i];
       if (is_number(term.args[i], 1.0) && term.dtype == DType::b8) {
-        if (op == "bitwise_and") return term.args[1 - i];
-        if (op == "bitwise_or") return number(1, term.dtype);
+        if (op == Function::bitwise_and) return term.args[1 - i];
+        if (op == Function::bitwise_or) return number(1, term.dtype);
       }
     }
     if (term.args[0] == term.args[1]) {
-      if (op == "eq" || op == "le") return number(1, DType::b8);
-      if (op == "ne" || op == "lt") return number(0, DType::b8);
+      if (among(op, {Function::eq, Function::le})) return number(1, DType::b8);
+      if (among(op, {Function::ne, Function::lt})) return number(0, DType::b8);
     }
   }
-  if (op == "sub" && !real && !is_float(arg(0).dtype)) {
+  if (op == Function::sub && !real && !is_float(arg(0).dtype)) {
     if (term.args[0] == term.args[1]) return number(0, term.dtype);
     if (is_number(term.args[1], 0.0) && same_dtype(0)) return term.args[0];
   }
@@ -396,13 +403,13 @@ TermId Terms::with_exact_products(TermId id) {
   const auto dtype_of = [&](std::size_t i) { return terms_[term.args[i].index].dtype; };
   const bool binary = term.kind == Term::Kind::call && is_float(term.dtype) &&
                       term.args.size() == 2 && dtype_of(0) == term.dtype;
-  if (binary && term.name == "add" && term.args[0] == term.args[1]) {
-    out = call("mul", term.dtype, {term.args[0], number(2, term.dtype)});
+  if (binary && term.function == Function::add && term.args[0] == term.args[1]) {
+    out = call(Function::mul, term.dtype, {term.args[0], number(2, term.dtype)});
   } else if (const Term& by = terms_[term.args.empty() ? id.index : term.args.back().index];
-             binary && term.name == "div" && by.kind == Term::Kind::number &&
+             binary && term.function == Function::div && by.kind == Term::Kind::number &&
              has_exact_inverse(by.number)) {
     const TermId inverse = number(1 / by.number, by.dtype);
-    out = call("mul", term.dtype, {term.args[0], inverse});
+    out = call(Function::mul, term.dtype, {term.args[0], inverse});
   } else {
     out = make(std::move(term));
   }
@@ -456,10 +463,10 @@ std::string Terms::print(TermId id, int depth) const {
     case Term::Kind::number: return fmt::format("{}", term.number);
     case Term::Kind::index: return at;
     case Term::Kind::call:
-      if (term.name == "cast") return fmt::format("{}({})", name(term.dtype), args);
-      return fmt::format("{}({})", term.name, args);
+      if (term.function == Function::cast) return fmt::format("{}({})", name(term.dtype), args);
+      return fmt::format("{}({})", name(term.function), args);
     case Term::Kind::reduce:
-      return fmt::format("{}({} < {}: {})", term.name, index_name(term.level), at, args);
+      return fmt::format("{}({} < {}: {})", name(term.function), index_name(term.level), at, args);
     case Term::Kind::opaque: return fmt::format("{}({})[{}]", term.name, args, at);
     case Term::Kind::lambda: return fmt::format("[{}: {}]", at, args);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/dtype.hpp"
+#include "proof/function.hpp"
 #include "proof/integers.hpp"
 
 namespace pw::proof {
@@ -21,13 +22,14 @@ struct Term {
     read,    ///< an element of input `name` at `at`; with ranks, the last of `at` is the rank
     number,  ///< `number`
     index,   ///< the integer at[0]
-    call,    ///< pointwise op `name` of args
-    reduce,  ///< `name` (sum, mean, amax, amin, prod, dot, ranks) of args over an index of `level`
-             ///< < at[0]
+    call,    ///< `function` of args
+    reduce,  ///< `function` (sum, mean, amax, amin, prod, dot, ranks) of args over an index of
+             ///< `level` < at[0]
     opaque,  ///< result `level` of op `name` at `at`; each of args is a lambda
     lambda,  ///< a whole tensor: args[0] over indices from `level` on, with the extents `at`
   } kind = Kind::number;
   DType dtype = DType::f32;
+  Function function = Function::none;
   std::uint32_t level = 0;
   double number = 0;
   std::string name;
@@ -45,7 +47,7 @@ class Terms {
   TermId make(Term term);
   TermId number(double value, DType dtype);
   TermId index(Ix at, DType dtype);
-  TermId call(std::string name, DType dtype, std::vector<TermId> args);
+  TermId call(Function function, DType dtype, std::vector<TermId> args);
   [[nodiscard]] const Term& operator[](TermId id) const { return terms_[id.index]; }
   [[nodiscard]] std::size_t size() const { return terms_.size(); }
   /// Prints a term and abbreviates parts that are too deep or too long to read.
@@ -77,6 +79,7 @@ class Terms {
   struct Key {
     Term::Kind kind;
     DType dtype;
+    Function function;
     std::uint32_t level;
     std::uint64_t bits;
     std::string name;

@@ -195,10 +195,10 @@ Reals::Fraction Reals::value_made(TermId id) {
   const long double shift = std::floor((range.high - seen.high) / period) * period;
   if (period < 0x1p63L && std::abs(shift) < 0x1p62L && seen.low + shift >= range.low)
     return add(modular, number(shift));
-  if (term.kind == Term::Kind::call && term.name == "cast" &&
+  if (term.kind == Term::Kind::call && term.function == Function::cast &&
       holds_all(term.dtype, terms_[term.args[0]].dtype))
     return value(term.args[0]);
-  if (term.kind == Term::Kind::call && term.name == "select" &&
+  if (term.kind == Term::Kind::call && term.function == Function::select &&
       terms_[term.args[0]].dtype == DType::b8 && terms_[term.args[1]].dtype == term.dtype &&
       terms_[term.args[2]].dtype == term.dtype) {
     const Fraction mask = of(term.args[0]);
@@ -245,23 +245,21 @@ Reals::Fraction Reals::made_whole(const Term& term) {
 }
 
 Reals::Fraction Reals::whole_call(const Term& term) {
-  const std::string& op = term.name;
-  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
-    return std::find(names.begin(), names.end(), op) != names.end();
-  };
+  const Function op = term.function;
   const bool whole_args = std::none_of(term.args.begin(), term.args.end(),
                                        [&](TermId arg) { return is_float(terms_[arg].dtype); });
-  if (op == "cast") return whole_cast(term);
+  if (op == Function::cast) return whole_cast(term);
   if (!whole_args) return plain_whole(term, range_of(term.dtype));
-  if (op == "abs") return magnitude(term);
-  if (op == "shift_left" || op == "pow")
+  if (op == Function::abs) return magnitude(term);
+  if (among(op, {Function::shift_left, Function::pow}))
     if (const auto out = by_number(term)) return *out;
-  if (is_one_of({"div", "fmod", "remainder"})) return whole_division(term);
-  if (is_one_of({"maximum", "minimum"}))
-    return wrapped(extreme(op == "maximum", value(term.args[0]), value(term.args[1]), true),
+  if (among(op, {Function::div, Function::fmod, Function::remainder})) return whole_division(term);
+  if (among(op, {Function::maximum, Function::minimum}))
+    return wrapped(extreme(op == Function::maximum, value(term.args[0]), value(term.args[1]), true),
                    term.dtype);
-  if (is_one_of({"floor", "ceil", "trunc", "round"})) return operand(term.args[0], term.dtype);
-  if (op == "select") {
+  if (among(op, {Function::floor, Function::ceil, Function::trunc, Function::round}))
+    return operand(term.args[0], term.dtype);
+  if (op == Function::select) {
     const Fraction mask = value(term.args[0]);
     const bool truth = terms_[term.args[0]].dtype == DType::b8;
     const Fraction taken = truth ? mask : add(number(1), unsigned_zero("whole zero", mask), -1);
@@ -271,19 +269,20 @@ Reals::Fraction Reals::whole_call(const Term& term) {
     if (inexact_) throw_too_large();
     return wrapped(out, term.dtype);
   }
-  if (!is_one_of({"add", "addmm", "join_sum", "sub", "neg", "mul", "join_product", "bitwise_not"}))
+  if (!among(op, {Function::add, Function::addmm, Function::join_sum, Function::sub, Function::neg,
+                  Function::mul, Function::join_product, Function::bitwise_not}))
     return plain_whole(term, range_of(term.dtype));
   std::vector<Fraction> x;
   for (TermId arg : term.args) x.push_back(operand(arg, term.dtype));
   inexact_ = false;
   Fraction out;
-  if (op == "sub")
+  if (op == Function::sub)
     out = add(x[0], x[1], -1);
-  else if (op == "neg")
+  else if (op == Function::neg)
     out = multiply(number(-1), x[0]);
-  else if (op == "bitwise_not")
+  else if (op == Function::bitwise_not)
     out = add(multiply(number(-1), x[0]), number(-1));
-  else if (op == "mul" || op == "join_product")
+  else if (among(op, {Function::mul, Function::join_product}))
     out = multiply(x[0], x[1]);
   else
     out = add(x[0], x[1]);
@@ -301,7 +300,7 @@ std::optional<Reals::Fraction> Reals::by_number(const Term& term) {
   const Fraction x = operand(term.args[0], term.dtype);
   Fraction out = number(1);
   inexact_ = false;
-  if (term.name == "shift_left") {
+  if (term.function == Function::shift_left) {
     if (by >= 8 * size_of(term.dtype)) return number(0);
     out = multiply(number(std::exp2(static_cast<long double>(by))), x);
   } else {
@@ -321,17 +320,17 @@ Reals::Fraction Reals::plain_whole(const Term& term, Interval range) {
     if (is_float(terms_[arg].dtype)) floats += " " + std::string(name(terms_[arg].dtype));
   }
   const bool bitwise =
-      term.name == "bitwise_and" || term.name == "bitwise_or" || term.name == "bitwise_xor";
+      among(term.function, {Function::bitwise_and, Function::bitwise_or, Function::bitwise_xor});
   if (bitwise) {
     std::sort(args.begin(), args.end());
     const Interval a = interval(value(term.args[0])), b = interval(value(term.args[1]));
-    if (term.name == "bitwise_and" && (a.low >= 0 || b.low >= 0))
+    if (term.function == Function::bitwise_and && (a.low >= 0 || b.low >= 0))
       range = {0, std::min(a.low >= 0 ? a.high : kUnbounded, b.low >= 0 ? b.high : kUnbounded)};
     else if (a.low >= 0 && b.low >= 0)
       range = {0, range.high};
   }
-  return with_range(function(fmt::format("{} {}{}", term.name, name(term.dtype), floats), args),
-                    range);
+  return with_range(
+      function(fmt::format("{} {}{}", name(term.function), name(term.dtype), floats), args), range);
 }
 
 Reals::Fraction Reals::whole_cast(const Term& term) {
@@ -357,12 +356,12 @@ std::optional<Reals::Fraction> Reals::whole_number(TermId id) {
     return number(static_cast<long double>(term.number));
   }
   if (term.kind != Term::Kind::call) return std::nullopt;
-  if (term.name == "cast") {
+  if (term.function == Function::cast) {
     const DType from = terms_[term.args[0]].dtype;
     if (!holds_all(term.dtype, from)) return std::nullopt;
     return is_float(from) ? whole_number(term.args[0]) : std::optional(value(term.args[0]));
   }
-  if (term.name != "maximum" && term.name != "minimum") return std::nullopt;
+  if (!among(term.function, {Function::maximum, Function::minimum})) return std::nullopt;
   std::vector<Fraction> x;
   for (TermId arg : term.args) {
     if (!is_float(terms_[arg].dtype) ||
@@ -372,7 +371,7 @@ std::optional<Reals::Fraction> Reals::whole_number(TermId id) {
     if (!whole) return std::nullopt;
     x.push_back(std::move(*whole));
   }
-  return extreme(term.name == "maximum", x[0], x[1], true);
+  return extreme(term.function == Function::maximum, x[0], x[1], true);
 }
 
 /// Returns |x|, which is negative for the least integer of a dtype.
@@ -398,9 +397,9 @@ Reals::Fraction Reals::whole_division(const Term& term) {
   Fraction a = value(term.args[0]);
   const Fraction b = value(term.args[1]);
   const bool one = constant(b) == 1;
-  std::string op = term.name;
-  if (one) return op == "div" ? wrapped(a, term.dtype) : number(0);
-  if (op == "remainder") {  // operands that differ by a period give equal results
+  Function op = term.function;
+  if (one) return op == Function::div ? wrapped(a, term.dtype) : number(0);
+  if (op == Function::remainder) {  // what is a period more or less has the same one
     for (const int sign : {1, -1})
       for (Fraction less = add(a, b, -sign); b.over.size() == 1 && less.over.size() < a.over.size();
            less = add(a, b, -sign))
@@ -409,19 +408,21 @@ Reals::Fraction Reals::whole_division(const Term& term) {
   const Interval x = interval(a), y = interval(b);
   const long double most = magnitude_of(x.low, x.high);
   const long double rest = std::max(0.0L, std::min(most, magnitude_of(y.low, y.high) - 1));
-  if (op == "remainder" && x.low >= 0 && y.low > 0) op = "fmod";
+  if (op == Function::remainder && x.low >= 0 && y.low > 0) op = Function::fmod;
   Interval range{-most, most};
-  if (op == "div") {
+  if (op == Function::div) {
     if (x.low >= 0 && y.low >= 0) range.low = 0;
     if (x.low >= 0 && x.high < y.low) return number(0);
-  } else if (op == "fmod") {
+  } else if (op == Function::fmod) {
     if (y.low > 0 && most < y.low) return wrapped(a, term.dtype);
     range = {x.low < 0 ? -rest : 0, x.high > 0 ? rest : 0};
   } else {
     const long double bound = magnitude_of(y.low, y.high) - 1;
     range = {y.low >= 0 ? 0 : -bound, y.high <= 0 ? 0 : bound};
   }
-  return wrapped(with_range(function("whole " + op, {intern(a), intern(b)}), range), term.dtype);
+  return wrapped(
+      with_range(function(fmt::format("whole {}", name(op)), {intern(a), intern(b)}), range),
+      term.dtype);
 }
 
 // ---- reductions of integers
@@ -430,9 +431,10 @@ Reals::Fraction Reals::whole_reduce(const Term& term) {
   const Ix extent = term.at[0];
   const bool whole = std::none_of(term.args.begin(), term.args.end(),
                                   [&](TermId arg) { return is_float(terms_[arg].dtype); });
-  if (whole && (term.name == "sum" || term.name == "dot" || term.name == "ranks")) {
+  if (whole && among(term.function, {Function::sum, Function::dot, Function::ranks})) {
     Fraction body = operand(term.args[0], term.dtype);
-    const Fraction by = term.name == "dot" ? operand(term.args[1], term.dtype) : number(1);
+    const Fraction by =
+        term.function == Function::dot ? operand(term.args[1], term.dtype) : number(1);
     inexact_ = false;
     body = multiply(body, by);
     if (inexact_) throw_too_large();
@@ -443,13 +445,15 @@ Reals::Fraction Reals::whole_reduce(const Term& term) {
     return wrapped(out, term.dtype);
   }
   const Fraction body = value(term.args[0]);
-  const bool extreme = term.name == "amax" || term.name == "amin";
+  const bool extreme = among(term.function, {Function::amax, Function::amin});
   if (extreme && whole)
-    return wrapped(whole_extreme(term.name == "amax", body, {term.level, extent}), term.dtype);
+    return wrapped(whole_extreme(term.function == Function::amax, body, {term.level, extent}),
+                   term.dtype);
   std::string dtypes = std::string(name(term.dtype));
   for (TermId arg : term.args) dtypes += " " + std::string(name(terms_[arg].dtype));
-  return with_range(bound(term.name + " " + dtypes, body, term.level, extent),
-                    range_of(term.dtype));
+  return with_range(
+      bound(fmt::format("{} {}", name(term.function), dtypes), body, term.level, extent),
+      range_of(term.dtype));
 }
 
 /// Returns the greatest or least of exact values over an index. An extreme of an extreme is taken
@@ -484,18 +488,18 @@ Reals::Fraction Reals::whole_extreme(bool greatest, const Fraction& body, const 
 // ---- truths of integers
 
 Reals::Fraction Reals::whole_truth(const Term& term) {
-  const std::string& op = term.name;
+  const Function op = term.function;
   const Fraction one = number(1);
-  if (op == "cast") return add(one, unsigned_zero("whole zero", value(term.args[0])), -1);
-  if (op == "eq") return equals_whole(term);
-  if (op == "ne") return add(one, equals_whole(term), -1);
-  if (op == "lt" || op == "le") {
+  if (op == Function::cast) return add(one, unsigned_zero("whole zero", value(term.args[0])), -1);
+  if (op == Function::eq) return equals_whole(term);
+  if (op == Function::ne) return add(one, equals_whole(term), -1);
+  if (among(op, {Function::lt, Function::le})) {
     const Fraction a = value(term.args[0]), b = value(term.args[1]);
     inexact_ = false;
-    const Fraction more = op == "lt" ? add(b, a, -1) : add(a, b, -1);
+    const Fraction more = op == Function::lt ? add(b, a, -1) : add(a, b, -1);
     if (inexact_) throw_too_large();
     const Fraction above = positive_sign(more, true);
-    return op == "lt" ? above : add(one, above, -1);
+    return op == Function::lt ? above : add(one, above, -1);
   }
   std::vector<FractionId> args;
   std::string dtypes;
@@ -503,7 +507,7 @@ Reals::Fraction Reals::whole_truth(const Term& term) {
     args.push_back(intern(value(arg)));
     dtypes += " " + std::string(name(terms_[arg].dtype));
   }
-  return function(fmt::format("{} b8 of{}", op, dtypes), args, true);
+  return function(fmt::format("{} b8 of{}", name(op), dtypes), args, true);
 }
 
 /// Compares integers of one dtype: equal if their difference is 0 modulo 2^k.

@@ -227,10 +227,11 @@ namespace {
 /// all its values.
 bool narrows_input(const Terms& terms, TermId id) {
   const Term& term = terms[id];
-  if (term.kind != Term::Kind::call || term.name != "cast" || !is_float(term.dtype)) return false;
+  if (term.kind != Term::Kind::call || term.function != Function::cast || !is_float(term.dtype))
+    return false;
   TermId from = term.args[0];
   if (!is_float(terms[from].dtype) || holds_all(term.dtype, terms[from].dtype)) return false;
-  while (terms[from].kind == Term::Kind::call && terms[from].name == "cast")
+  while (terms[from].kind == Term::Kind::call && terms[from].function == Function::cast)
     from = terms[from].args[0];
   return terms[from].kind == Term::Kind::read;
 }
@@ -248,7 +249,7 @@ Scope scope_of(const Terms& terms, TermId a, TermId b) {
       out.reads += term.kind == Term::Kind::read;
       if (narrows_input(terms, id)) narrowed = true;
       if (is_float(term.dtype)) out.ends.insert(pw::format_of(term.dtype).largest);
-      if (term.kind == Term::Kind::call && term.name != "cast" && is_float(term.dtype))
+      if (term.kind == Term::Kind::call && term.function != Function::cast && is_float(term.dtype))
         out.computed.insert(id);
       out.pointwise = out.pointwise && term.kind != Term::Kind::reduce &&
                       term.kind != Term::Kind::opaque && term.kind != Term::Kind::lambda;

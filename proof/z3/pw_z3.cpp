@@ -93,12 +93,12 @@ class Floats {
   }
 
   z3::expr of(const FloatNode& node) {
-    if (node.op == "input") {
+    if (node.kind == FloatNode::Kind::input) {
       const z3::expr input = c_.constant(node.name.c_str(), sort(node.dtype));
       inputs_.emplace(node.name, input);
       return input;
     }
-    if (node.op == "number") {
+    if (node.kind == FloatNode::Kind::number) {
       if (!is_whole(node.dtype)) return number(node.number, node.dtype);
       const double most =
           std::min(std::ldexp(1.0, static_cast<int>(bits_of(node.dtype)) - 1), 0x1p53);
@@ -119,9 +119,9 @@ class Floats {
     }
     if (is_whole(node.dtype)) return whole(node, x, from);
     if (integers && node.dtype == DType::b8) return order(node, x, from);
-    if (integers && !(node.op == "cast" || floats)) throw Unsupported{};
+    if (integers && !(node.function == Function::cast || floats)) throw Unsupported{};
     if (integers) {
-      if (node.op == "cast") return to_float(x[0], from[0], node.dtype);
+      if (node.function == Function::cast) return to_float(x[0], from[0], node.dtype);
       for (std::size_t i = 0; i < x.size(); ++i)
         if (x[i].is_bv()) x[i] = to_float(x[i], from[i], computed_in(node.dtype));
     }
@@ -132,88 +132,88 @@ class Floats {
   z3::expr whole(const FloatNode& node, const std::vector<z3::expr>& x,
                  const std::vector<DType>& from) {
     const unsigned bits = bits_of(node.dtype);
-    if (node.op == "cast") return resized(x[0], from[0], bits);
-    if (node.op == "select") {
+    if (node.function == Function::cast) return resized(x[0], from[0], bits);
+    if (node.function == Function::select) {
       if (!x[0].is_bool()) throw Unsupported{};
       return z3::ite(x[0], resized(x[1], from[1], bits), resized(x[2], from[2], bits));
     }
-    const bool ring = node.op == "add" || node.op == "sub" || node.op == "mul" ||
-                      node.op == "neg" || node.op == "bitwise_and" || node.op == "bitwise_or" ||
-                      node.op == "bitwise_xor" || node.op == "bitwise_not";
+    const bool ring =
+        among(node.function,
+              {Function::add, Function::sub, Function::mul, Function::neg, Function::bitwise_and,
+               Function::bitwise_or, Function::bitwise_xor, Function::bitwise_not});
     bool one_dtype = true;
     for (DType dtype : from) one_dtype = one_dtype && dtype == node.dtype;
     const unsigned in = ring || one_dtype ? bits : 64;
     std::vector<z3::expr> y;
     for (std::size_t i = 0; i < x.size(); ++i) y.push_back(resized(x[i], from[i], in));
     const bool natural = one_dtype && node.dtype == DType::u8;
-    const z3::expr out = ring ? in_ring(node.op, y) : ordered(node.op, y, natural, in);
+    const z3::expr out = ring ? in_ring(node.function, y) : ordered(node.function, y, natural, in);
     return resized(out, DType::i64, bits);
   }
-  static z3::expr in_ring(const std::string& op, const std::vector<z3::expr>& y) {
-    if (op == "add") return y[0] + y[1];
-    if (op == "sub") return y[0] - y[1];
-    if (op == "mul") return y[0] * y[1];
-    if (op == "neg") return -y[0];
-    if (op == "bitwise_and") return y[0] & y[1];
-    if (op == "bitwise_or") return y[0] | y[1];
-    if (op == "bitwise_xor") return y[0] ^ y[1];
+  static z3::expr in_ring(Function op, const std::vector<z3::expr>& y) {
+    if (op == Function::add) return y[0] + y[1];
+    if (op == Function::sub) return y[0] - y[1];
+    if (op == Function::mul) return y[0] * y[1];
+    if (op == Function::neg) return -y[0];
+    if (op == Function::bitwise_and) return y[0] & y[1];
+    if (op == Function::bitwise_or) return y[0] | y[1];
+    if (op == Function::bitwise_xor) return y[0] ^ y[1];
     return ~y[0];
   }
   static z3::expr below(const z3::expr& a, const z3::expr& b, bool natural) {
     return natural ? z3::ult(a, b) : z3::slt(a, b);
   }
-  z3::expr ordered(const std::string& op, const std::vector<z3::expr>& y, bool natural,
-                   unsigned bits) {
+  z3::expr ordered(Function op, const std::vector<z3::expr>& y, bool natural, unsigned bits) {
     const z3::expr zero = c_.bv_val(0, bits);
-    if (op == "maximum") return z3::ite(below(y[1], y[0], natural), y[0], y[1]);
-    if (op == "minimum") return z3::ite(below(y[0], y[1], natural), y[0], y[1]);
-    if (op == "abs") return natural ? y[0] : z3::ite(y[0] < zero, -y[0], y[0]);
-    if (op == "div")
+    if (op == Function::maximum) return z3::ite(below(y[1], y[0], natural), y[0], y[1]);
+    if (op == Function::minimum) return z3::ite(below(y[0], y[1], natural), y[0], y[1]);
+    if (op == Function::abs) return natural ? y[0] : z3::ite(y[0] < zero, -y[0], y[0]);
+    if (op == Function::div)
       return z3::ite(y[1] == zero, zero, natural ? z3::udiv(y[0], y[1]) : y[0] / y[1]);
-    if (op != "fmod" && op != "remainder") throw Unsupported{};
+    if (!among(op, {Function::fmod, Function::remainder})) throw Unsupported{};
     const z3::expr rest =
         z3::ite(y[1] == zero, zero, natural ? z3::urem(y[0], y[1]) : z3::srem(y[0], y[1]));
-    if (op == "fmod" || natural) return rest;
+    if (op == Function::fmod || natural) return rest;
     return z3::ite(rest != zero && (rest < zero) != (y[1] < zero), rest + y[1], rest);
   }
   /// Translates a comparison of integers or booleans.
   z3::expr order(const FloatNode& node, const std::vector<z3::expr>& x,
                  const std::vector<DType>& from) {
-    if (node.op == "cast") return x[0] != c_.bv_val(0, x[0].get_sort().bv_size());
+    if (node.function == Function::cast) return x[0] != c_.bv_val(0, x[0].get_sort().bv_size());
     if (x.size() != 2) throw Unsupported{};
     const bool one_dtype = from[0] == from[1];
     const unsigned bits = one_dtype ? bits_of(from[0]) : 64;
     const z3::expr a = resized(x[0], from[0], bits), b = resized(x[1], from[1], bits);
     const bool natural = one_dtype && from[0] == DType::u8;
-    if (node.op == "lt") return below(a, b, natural);
-    if (node.op == "le") return !below(b, a, natural);
-    if (node.op == "eq") return a == b;
-    if (node.op == "ne") return a != b;
+    if (node.function == Function::lt) return below(a, b, natural);
+    if (node.function == Function::le) return !below(b, a, natural);
+    if (node.function == Function::eq) return a == b;
+    if (node.function == Function::ne) return a != b;
     throw Unsupported{};
   }
 
   z3::expr truth(const FloatNode& node, std::vector<z3::expr>& x) {
-    if (node.op == "bitwise_not") return !x[0];
+    if (node.function == Function::bitwise_not) return !x[0];
     if (x.size() == 2 && x[0].is_bool() && x[1].is_bool()) {
-      if (node.op == "bitwise_and") return x[0] && x[1];
-      if (node.op == "bitwise_or") return x[0] || x[1];
-      if (node.op == "bitwise_xor" || node.op == "ne") return x[0] != x[1];
-      if (node.op == "eq") return x[0] == x[1];
+      if (node.function == Function::bitwise_and) return x[0] && x[1];
+      if (node.function == Function::bitwise_or) return x[0] || x[1];
+      if (among(node.function, {Function::bitwise_xor, Function::ne})) return x[0] != x[1];
+      if (node.function == Function::eq) return x[0] == x[1];
     }
-    if (node.op == "select" && x[0].is_bool() && x[1].is_bool() && x[2].is_bool())
+    if (node.function == Function::select && x[0].is_bool() && x[1].is_bool() && x[2].is_bool())
       return z3::ite(x[0], x[1], x[2]);
     if (x.size() != 2 || x[0].is_bool() || x[1].is_bool()) throw Unsupported{};
     const z3::expr a = converted(x[0], DType::f64), b = converted(x[1], DType::f64);
-    if (node.op == "lt") return a < b;
-    if (node.op == "le") return a <= b;
-    if (node.op == "eq") return z3::fp_eq(a, b);
-    if (node.op == "ne") return !z3::fp_eq(a, b);
+    if (node.function == Function::lt) return a < b;
+    if (node.function == Function::le) return a <= b;
+    if (node.function == Function::eq) return z3::fp_eq(a, b);
+    if (node.function == Function::ne) return !z3::fp_eq(a, b);
     throw Unsupported{};
   }
 
   z3::expr arithmetic(const FloatNode& node, std::vector<z3::expr>& x) {
-    if (node.op == "cast") return converted(x[0], node.dtype);
-    if (node.op == "select")
+    if (node.function == Function::cast) return converted(x[0], node.dtype);
+    if (node.function == Function::select)
       return z3::ite(x[0], converted(x[1], node.dtype), converted(x[2], node.dtype));
     const DType in = computed_in(node.dtype);
     for (z3::expr& operand : x) operand = converted(operand, in);
@@ -221,21 +221,21 @@ class Floats {
   }
 
   z3::expr in_full(const FloatNode& node, const std::vector<z3::expr>& x, DType in) {
-    if (node.op == "add") return x[0] + x[1];
-    if (node.op == "mul") return x[0] * x[1];
-    if (node.op == "div") return x[0] / x[1];
-    if (node.op == "neg") return -x[0];
-    if (node.op == "abs") return z3::abs(x[0]);
-    if (node.op == "sqrt") return z3::sqrt(x[0], c_.fpa_rounding_mode());
-    if (node.op == "maximum" || node.op == "minimum") {
+    if (node.function == Function::add) return x[0] + x[1];
+    if (node.function == Function::mul) return x[0] * x[1];
+    if (node.function == Function::div) return x[0] / x[1];
+    if (node.function == Function::neg) return -x[0];
+    if (node.function == Function::abs) return z3::abs(x[0]);
+    if (node.function == Function::sqrt) return z3::sqrt(x[0], c_.fpa_rounding_mode());
+    if (among(node.function, {Function::maximum, Function::minimum})) {
       const z3::expr nan = c_.fpa_nan(sort(in));
-      const z3::expr first = node.op == "maximum" ? x[0] > x[1] : x[0] < x[1];
+      const z3::expr first = node.function == Function::maximum ? x[0] > x[1] : x[0] < x[1];
       return z3::ite(x[0].mk_is_nan() || x[1].mk_is_nan(), nan, z3::ite(first, x[0], x[1]));
     }
     if (x.size() == 1) {  // an uninterpreted function
       const z3::sort s = sort(in);
-      const z3::func_decl f =
-          c_.function((node.op + std::to_string(static_cast<int>(in))).c_str(), s, s);
+      const z3::func_decl f = c_.function(
+          (std::string(name(node.function)) + std::to_string(static_cast<int>(in))).c_str(), s, s);
       return f(x[0]);
     }
     throw Unsupported{};

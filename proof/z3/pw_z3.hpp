@@ -20,7 +20,7 @@ class SolverLibrary {
 };
 
 /// Version of this interface; a library with another version provides no solver.
-inline constexpr int kSolverVersion = 1;
+inline constexpr int kSolverVersion = 2;
 
 }  // namespace pw::proof
 
