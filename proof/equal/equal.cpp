@@ -73,7 +73,7 @@ class Comparison {
     const Type& held = wholes_.context().types[type];
     const ValueId one = wholes_.number(number, held.dtype);
     if (held.shape.empty()) return one;
-    return wholes_.one("full", {},
+    return wholes_.one(Primitive::full, {},
                        {{"shape", held.shape}, {"value", number}, {"dtype", held.dtype}});
   }
 
@@ -202,7 +202,7 @@ class Comparison {
       Spread spread = whole(left);
       if (line.part == Part::partial && ranks_.size() > 1) {
         spread.kind = Spread::Kind::partial;
-        spread.join = "sum";
+        spread.join = Primitive::sum;
         for (std::size_t r = 0; r < ranks_.size(); ++r)
           spread.each.push_back(wholes_.input(std::string(rank.value_name(input)), small));
       }
@@ -312,7 +312,7 @@ class Comparison {
   bool fits(const RelationLine& claim, const Spread& held) const {
     if (held.kind == Spread::Kind::cut)
       return held.parts.size() == 1 && held.axis == static_cast<std::size_t>(claim.dim);
-    return held.kind != Spread::Kind::partial || held.join == "sum";
+    return held.kind != Spread::Kind::partial || held.join == Primitive::sum;
   }
 
   /// Returns true if the ranks hold, in parts, what the single graph computes.
@@ -398,8 +398,8 @@ class Comparison {
       case Spread::Kind::whole: return "is the same on all ranks";
       case Spread::Kind::partial:
         return fmt::format(
-            "is only a part of {} on each rank: an all_reduce is missing",
-            of_first(spread.whole, spread.join == "sum" ? "the sum" : "the extreme"));
+            "is on each rank a part of {}: an all_reduce is missing",
+            of_first(spread.whole, spread.join == Primitive::sum ? "the sum" : "the extreme"));
       case Spread::Kind::cut:
         return fmt::format("is split along axis {}: an all_gather is missing", spread.axis);
       case Spread::Kind::each: break;

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <string_view>
 
 namespace pw::proof {
 namespace {
@@ -19,23 +18,28 @@ struct Line {
   std::int64_t factor = 0, rest = 0;
 };
 
-bool is_view(std::string_view op) { return op == "reshape" || op == "cast"; }
+bool is_view(Primitive op) { return among(op, {Primitive::reshape, Primitive::cast}); }
+
+bool is_bitwise(Primitive op) {
+  return among(op, {Primitive::bitwise_and, Primitive::bitwise_or, Primitive::bitwise_xor,
+                    Primitive::bitwise_not});
+}
 
 /// Excludes sums of booleans, bitwise ops on numbers, and narrow dtypes, which are not supported.
-bool keeps_numbers(DType dtype, std::string_view op) {
+bool keeps_numbers(DType dtype, Primitive op) {
   const bool truth = dtype == DType::b8;
-  if (op.starts_with("bitwise_")) return truth;
+  if (is_bitwise(op)) return truth;
   if (is_float(dtype)) return true;  // of few numbers, see Interval
-  if (op == "add" || op == "sub" || op == "neg" || op == "mul")
+  if (among(op, {Primitive::add, Primitive::sub, Primitive::neg, Primitive::mul}))
     return dtype == DType::i32 || dtype == DType::i64;
   return truth || dtype == DType::i32 || dtype == DType::i64;
 }
 
-bool is_pointwise(std::string_view op) {
-  static const std::set<std::string_view> kOps = {
-      "add", "sub", "mul",         "neg",        "eq",          "ne",          "lt",    "le",
-      "gt",  "ge",  "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "select"};
-  return kOps.contains(op);
+bool is_supported(Primitive op) {
+  return is_bitwise(op) ||
+         among(op, {Primitive::add, Primitive::sub, Primitive::mul, Primitive::neg, Primitive::eq,
+                    Primitive::ne, Primitive::lt, Primitive::le, Primitive::gt, Primitive::ge,
+                    Primitive::select});
 }
 
 std::optional<std::int64_t> whole_number(const Wholes& wholes, ValueId value) {
@@ -61,8 +65,8 @@ bool collect(const Wholes& wholes, ValueId value, DimId elements, std::set<Value
   const Graph& graph = wholes.graph();
   if (!graph.is_input(value)) {
     const NodeId node = graph.producer(value);
-    const std::string_view op = graph.op_of(node).name;
-    if (is_view(op) || is_pointwise(op)) {
+    const Primitive op = graph.op_of(node).primitive;
+    if (is_view(op) || is_supported(op)) {
       for (ValueId operand : graph.operands(node))
         if (!collect(wholes, operand, elements, leaves, seen)) return false;
       return true;
@@ -95,8 +99,8 @@ class Interval {
     const Graph& graph = wholes_.graph();
     if (graph.is_input(value)) return std::nullopt;
     const NodeId node = graph.producer(value);
-    const std::string_view op = graph.op_of(node).name;
-    if (!is_view(op) && !is_pointwise(op)) return std::nullopt;
+    const Primitive op = graph.op_of(node).primitive;
+    if (!is_view(op) && !is_supported(op)) return std::nullopt;
     if (!keeps_numbers(wholes_.dtype(value), op)) return std::nullopt;
     std::vector<Line> in;
     for (ValueId operand : graph.operands(node)) {
@@ -114,19 +118,19 @@ class Interval {
 
   std::optional<Line> view(ValueId value, Line line) {
     if (wholes_.dtype(value) != DType::b8) return line;
-    return compare("ne", {line, Line{0, 0}});
+    return compare(Primitive::ne, {line, Line{0, 0}});
   }
 
-  std::optional<Line> combine(std::string_view op, const std::vector<Line>& in) {
-    if (op == "add") return sum(in[0], in[1], 1);
-    if (op == "sub") return sum(in[0], in[1], -1);
-    if (op == "neg") return sum(Line{}, in[0], -1);
-    if (op == "mul") return product(in[0], in[1]);
-    if (op == "select") {
+  std::optional<Line> combine(Primitive op, const std::vector<Line>& in) {
+    if (op == Primitive::add) return sum(in[0], in[1], 1);
+    if (op == Primitive::sub) return sum(in[0], in[1], -1);
+    if (op == Primitive::neg) return sum(Line{}, in[0], -1);
+    if (op == Primitive::mul) return product(in[0], in[1]);
+    if (op == Primitive::select) {
       if (in[0].factor != 0) return std::nullopt;
       return in[0].rest != 0 ? in[1] : in[2];
     }
-    if (op.starts_with("bitwise_")) return truths(op, in);
+    if (is_bitwise(op)) return truths(op, in);
     return compare(op, in);
   }
 
@@ -158,34 +162,34 @@ class Interval {
   }
 
   /// Restricted to 0 and 1, for which bitwise and arithmetic ops agree.
-  static std::optional<Line> truths(std::string_view op, const std::vector<Line>& in) {
+  static std::optional<Line> truths(Primitive op, const std::vector<Line>& in) {
     for (const Line& line : in)
       if (line.factor != 0 || (line.rest != 0 && line.rest != 1)) return std::nullopt;
     const std::int64_t a = in[0].rest;
-    if (op == "bitwise_not") return Line{0, 1 - a};
+    if (op == Primitive::bitwise_not) return Line{0, 1 - a};
     const std::int64_t b = in[1].rest;
-    if (op == "bitwise_and") return Line{0, a & b};
-    if (op == "bitwise_or") return Line{0, a | b};
+    if (op == Primitive::bitwise_and) return Line{0, a & b};
+    if (op == Primitive::bitwise_or) return Line{0, a | b};
     return Line{0, a ^ b};
   }
 
-  std::optional<Line> compare(std::string_view op, const std::vector<Line>& in) {
+  std::optional<Line> compare(Primitive op, const std::vector<Line>& in) {
     const auto d = sum(in[0], in[1], -1);
     const auto first = d ? at(*d, low_) : std::nullopt, last = d ? at(*d, high_) : std::nullopt;
     if (!first || !last) return std::nullopt;
     const auto sign = [](std::int64_t x) { return x < 0 ? -1 : x > 0 ? 1 : 0; };
     const int a = sign(*first), b = sign(*last);
     const auto truth = [&](int s) {
-      if (op == "lt") return s < 0;
-      if (op == "le") return s <= 0;
-      if (op == "gt") return s > 0;
-      if (op == "ge") return s >= 0;
-      return (op == "eq") == (s == 0);
+      if (op == Primitive::lt) return s < 0;
+      if (op == Primitive::le) return s <= 0;
+      if (op == Primitive::gt) return s > 0;
+      if (op == Primitive::ge) return s >= 0;
+      return (op == Primitive::eq) == (s == 0);
     };
     // If both ends have one sign, all values between have it. A sign that changes, or is 0 at one
     // end only, decides nothing in between.
     const bool steady = a == b && (a != 0 || d->factor == 0);
-    const bool ordered = op != "eq" && op != "ne" && truth(a) == truth(b);
+    const bool ordered = !among(op, {Primitive::eq, Primitive::ne}) && truth(a) == truth(b);
     if (!steady && !ordered) {
       mixed_ = low_ < high_;
       if (mixed_) return std::nullopt;

@@ -19,12 +19,12 @@ struct Spread {
     partial,  ///< the ranks' values reduced by `join` give the whole
     each,     ///< a separate value on each rank
   } kind = Kind::each;
-  ValueId whole;                 ///< the complete value; invalid for each
-  std::size_t axis = 0;          ///< for cut
-  Shape parts;                   ///< for cut: the length of each part on one rank
-  std::string join;              ///< for partial: sum, amax, amin
-  Wholes::Values each;           ///< for partial and each: by rank
-  std::optional<Lookup> lookup;  ///< for each
+  ValueId whole;                     ///< the complete value; invalid for each
+  std::size_t axis = 0;              ///< for cut
+  Shape parts;                       ///< for cut: the length of each part on one rank
+  Primitive join = Primitive::none;  ///< for partial: sum, amax, amin
+  Wholes::Values each;               ///< for partial and each: by rank
+  std::optional<Lookup> lookup;      ///< for each
 };
 
 class Spreader {

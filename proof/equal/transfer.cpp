@@ -10,19 +10,18 @@
 #include <string_view>
 
 #include "proof/equal/masked.hpp"
-#include "proof/primitives.hpp"
 
 namespace pw::proof {
 namespace {
 
 /// Opaque collectives, and their reductions.
-std::optional<std::string> foreign_join(const Graph& graph, NodeId node) {
+std::optional<Primitive> foreign_join(const Graph& graph, NodeId node) {
   if (graph.op_of(node).name.rfind("_c10d_functional.all_reduce", 0) != 0) return std::nullopt;
   const auto* how = std::get_if<std::string>(graph.attribute(node, "arg1"));
   if (how == nullptr) return std::nullopt;
-  if (*how == "sum") return "sum";
-  if (*how == "max") return "amax";
-  if (*how == "min") return "amin";
+  if (*how == "sum") return Primitive::sum;
+  if (*how == "max") return Primitive::amax;
+  if (*how == "min") return Primitive::amin;
   return std::nullopt;
 }
 
@@ -166,7 +165,7 @@ std::optional<Spread> Transfer::replicated_as(ValueId whole) const {
   return out;
 }
 
-std::optional<Spread> Transfer::partial(ValueId whole, const std::string& join) {
+std::optional<Spread> Transfer::partial(ValueId whole, Primitive join) {
   if (!whole.valid()) return std::nullopt;
   Spread out;
   out.kind = Spread::Kind::partial;
@@ -213,7 +212,7 @@ Transfer::Found Transfer::replicated() {
   for (std::size_t r = 1; r < spreader_.ranks(); ++r)
     if (graph(r).attributes(nodes_[r]) != graph().attributes(nodes_[0])) return std::nullopt;
   std::optional<Wholes::Values> made;
-  if (is_pointwise_primitive(op_.name))
+  if (is_pointwise(op_.primitive))
     made = wholes_.lifted(graph().op(nodes_[0]), wholes_in(), attributes());
   if (!made) made = wholes_.make(graph().op(nodes_[0]), wholes_in(), attributes(), result_types(0));
   if (!made) return std::nullopt;
@@ -273,10 +272,10 @@ std::optional<Spread> Transfer::taken_apart(const Wholes::Values& each) const {
 // ---- collectives
 
 Transfer::Found Transfer::collective() {
-  if (is("all_reduce")) return all_reduce("sum");
-  if (is("all_gather")) return all_gather();
-  if (is("reduce_scatter")) return reduce_scatter();
-  if (is("shard")) return shard();
+  if (is(Primitive::all_reduce)) return all_reduce(Primitive::sum);
+  if (is(Primitive::all_gather)) return all_gather();
+  if (is(Primitive::reduce_scatter)) return reduce_scatter();
+  if (is(Primitive::shard)) return shard();
   if (const auto join = foreign_join(graph(), nodes_[0])) return all_reduce(*join);
   if (op_.name.rfind("_c10d_functional.broadcast", 0) == 0 && in_.size() == 1) {
     const auto each = spreader_.each_of(*in_[0]);
@@ -291,19 +290,19 @@ std::optional<Wholes::Values> Transfer::joined_sum(const Spread& spread) {
   if (!each) return std::nullopt;
   ValueId sum = each->front();
   for (std::size_t r = 1; r < each->size() && sum.valid(); ++r)
-    sum = wholes_.one("add", {sum, (*each)[r]}, {});
+    sum = wholes_.one(Primitive::add, {sum, (*each)[r]}, {});
   if (!sum.valid()) return std::nullopt;
   return Wholes::Values{sum};
 }
 
-Transfer::Found Transfer::all_reduce(const std::string& join) {
+Transfer::Found Transfer::all_reduce(Primitive join) {
   const Spread& x = *in_[0];
   if (spreader_.ranks() == 1) return one(replicated_as(x.whole));
   if (x.kind == Spread::Kind::partial && x.join == join) {
-    spreader_.rounds_ = spreader_.rounds_ || join == "sum";
+    spreader_.rounds_ = spreader_.rounds_ || join == Primitive::sum;
     return one(replicated_as(x.whole));
   }
-  if (join != "sum") {
+  if (join != Primitive::sum) {
     if (x.kind == Spread::Kind::whole) return one(replicated_as(x.whole));
     return std::nullopt;
   }
@@ -328,7 +327,7 @@ Transfer::Found Transfer::reduce_scatter() {
   if (!at) return std::nullopt;
   if (spreader_.ranks() == 1) return one(replicated_as(x.whole));
   ValueId sum = x.whole;
-  if (x.kind == Spread::Kind::partial && x.join == "sum") {
+  if (x.kind == Spread::Kind::partial && x.join == Primitive::sum) {
     spreader_.rounds_ = true;
   } else {
     const auto joined = joined_sum(x);
@@ -352,10 +351,10 @@ ValueId Transfer::widened(ValueId whole, std::size_t axis, DimId extent) {
   const Graph& made = wholes_.graph();
   if (made.is_input(whole)) return {};
   const NodeId node = made.producer(whole);
-  const std::string& op = made.op_of(node).name;
-  if (op != "full" && op != "expand" && op != "empty") return {};
+  const Primitive op = made.op_of(node).primitive;
+  if (!among(op, {Primitive::full, Primitive::expand, Primitive::empty})) return {};
   Shape shape = wholes_.shape(whole);
-  if (op == "expand") {
+  if (op == Primitive::expand) {
     const Shape& from = wholes_.shape(made.operand(node, 0));
     const std::size_t front = shape.size() - from.size();
     if (axis >= front && wholes_.dims().value(from[axis - front]) != 1) return {};
@@ -369,7 +368,7 @@ ValueId Transfer::widened(ValueId whole, std::size_t axis, DimId extent) {
 }
 
 Transfer::Found Transfer::pointwise() {
-  if (!is_pointwise_primitive(op_.name) || !some(Spread::Kind::cut)) return std::nullopt;
+  if (!is_pointwise(op_.primitive) || !some(Spread::Kind::cut)) return std::nullopt;
   if (some(Spread::Kind::each) || some(Spread::Kind::partial)) return std::nullopt;
   const std::size_t rank = local_result().size();
   std::optional<std::size_t> at;
@@ -402,19 +401,21 @@ Transfer::Found Transfer::linear() {
   if (!some(Spread::Kind::partial) || some(Spread::Kind::each) || some(Spread::Kind::cut))
     return std::nullopt;
   for (const Spread* spread : in_)
-    if (spread->kind == Spread::Kind::partial && spread->join != "sum") return std::nullopt;
-  const bool sums = (is("add") || is("sub")) && all(Spread::Kind::partial);
+    if (spread->kind == Spread::Kind::partial && spread->join != Primitive::sum)
+      return std::nullopt;
+  const bool sums = is({Primitive::add, Primitive::sub}) && all(Spread::Kind::partial);
   const bool both = all(Spread::Kind::partial);
-  const bool scaled = (is("mul") && !both) || (is("div") && in_[1]->kind == Spread::Kind::whole);
-  const bool matmul = (is("mm") || is("bmm")) && !both;
-  if (!sums && !is("neg") && !is("cast") && !scaled && !matmul) return std::nullopt;
-  if (is("cast") && wholes_.dtype(in_[0]->whole) == DType::b8) return std::nullopt;
-  return one(partial(made(), "sum"));
+  const bool scaled =
+      (is(Primitive::mul) && !both) || (is(Primitive::div) && in_[1]->kind == Spread::Kind::whole);
+  const bool matmul = is({Primitive::mm, Primitive::bmm}) && !both;
+  if (!sums && !is({Primitive::neg, Primitive::cast}) && !scaled && !matmul) return std::nullopt;
+  if (is(Primitive::cast) && wholes_.dtype(in_[0]->whole) == DType::b8) return std::nullopt;
+  return one(partial(made(), Primitive::sum));
 }
 
 /// Recognizes a masked lookup as one summand of the whole lookup.
 Transfer::Found Transfer::masked() {
-  if (!is("select") || in_[0] == nullptr) return std::nullopt;
+  if (!is(Primitive::select) || in_[0] == nullptr) return std::nullopt;
   for (const std::size_t side : {std::size_t{1}, std::size_t{2}}) {
     const Spread* taken = in_[side];
     const Spread* other = in_[3 - side];
@@ -425,7 +426,7 @@ Transfer::Found Transfer::masked() {
     if (!masks) continue;
     if (taken->lookup) {
       const ValueId whole = looked_up(*taken->lookup, *masks, side == 1);
-      if (whole.valid()) return one(partial(whole, "sum"));
+      if (whole.valid()) return one(partial(whole, Primitive::sum));
     }
     if (taken->kind != Spread::Kind::whole || in_[0]->kind != Spread::Kind::whole) continue;
     for (const Lookup& lookup : wholes_.lookups_of(taken->whole))
@@ -442,12 +443,12 @@ ValueId Transfer::looked_up(const Lookup& lookup, const Wholes::Values& masks, b
   Wholes::Values operands = {lookup.table};
   operands.insert(operands.end(), lookup.at.begin(), lookup.at.end());
   operands[lookup.slot + 1] =
-      wholes_.one("reshape", {*base}, {{"shape", wholes_.shape(lookup.each_at[0])}});
+      wholes_.one(Primitive::reshape, {*base}, {{"shape", wholes_.shape(lookup.each_at[0])}});
   if (!operands[lookup.slot + 1].valid()) return {};
-  const ValueId whole = wholes_.one("index", operands, {{"dim", std::int64_t{0}}});
+  const ValueId whole = wholes_.one(Primitive::index, operands, {{"dim", std::int64_t{0}}});
   if (!whole.valid()) return {};
   wholes_.granted.insert("indices into tables are inside them");
-  return wholes_.one("reshape", {whole}, {{"shape", local_result()}});
+  return wholes_.one(Primitive::reshape, {whole}, {{"shape", local_result()}});
 }
 
 bool Transfer::reads_rows(const Lookup& lookup, const Wholes::Values& masks, bool where) const {
@@ -461,7 +462,7 @@ bool Transfer::reads_rows(const Lookup& lookup, const Wholes::Values& masks, boo
   for (std::size_t r = 0; r < masks.size(); ++r) {
     ValueId plain = masks[r];
     const Graph& made = wholes_.graph();
-    while (!made.is_input(plain) && made.op_of(made.producer(plain)).name == "expand")
+    while (!made.is_input(plain) && made.op_of(made.producer(plain)).primitive == Primitive::expand)
       plain = made.operand(made.producer(plain), 0);
     const Shape& shape = wholes_.shape(plain);
     if (shape.size() > result.size()) return false;

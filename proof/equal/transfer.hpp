@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ class Transfer {
 
   Found replicated();
   Found collective();
-  Found all_reduce(const std::string& join);
+  Found all_reduce(Primitive join);
   Found all_gather();
   Found reduce_scatter();
   Found shard();
@@ -52,7 +53,7 @@ class Transfer {
   /// Creates the whole result with these attributes; invalid if they do not fit.
   ValueId made(AttributeList attributes);
   ValueId made() { return made(attributes()); }
-  std::optional<Spread> partial(ValueId whole, const std::string& join);
+  std::optional<Spread> partial(ValueId whole, Primitive join);
   std::optional<Spread> replicated_as(ValueId whole) const;
   ValueId widened(ValueId whole, std::size_t axis, DimId extent);
   [[nodiscard]] std::optional<Spread> taken_apart(const Wholes::Values& each) const;
@@ -76,7 +77,10 @@ class Transfer {
   [[nodiscard]] Shape global(Shape local, std::size_t axis, const Shape& parts) const;
   [[nodiscard]] std::vector<TypeId> result_types(std::size_t rank) const;
   [[nodiscard]] Wholes::Values wholes_in() const;
-  [[nodiscard]] bool is(std::string_view name) const { return op_.name == name; }
+  [[nodiscard]] bool is(Primitive op) const { return op_.primitive == op; }
+  [[nodiscard]] bool is(std::initializer_list<Primitive> several) const {
+    return among(op_.primitive, several);
+  }
   [[nodiscard]] bool all(Spread::Kind kind) const;
   [[nodiscard]] bool some(Spread::Kind kind) const;
   /// Returns this operand if it is cut and all others are whole; otherwise null.

@@ -109,7 +109,7 @@ std::vector<std::pair<std::size_t, Shape>> reshaped_cuts(Dims& dims, const Shape
 }
 
 Transfer::Found Transfer::reshape() {
-  if (!is("reshape")) return std::nullopt;
+  if (!is(Primitive::reshape)) return std::nullopt;
   const Spread& x = *in_[0];
   if (x.kind == Spread::Kind::each && x.lookup) {
     auto each = each_result(0);
@@ -133,7 +133,7 @@ Transfer::Found Transfer::reshape() {
 }
 
 Transfer::Found Transfer::transpose() {
-  if (!is("transpose") || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
+  if (!is(Primitive::transpose) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
   const auto a = axis("dim0"), b = axis("dim1");
   if (!a || !b) return std::nullopt;
   const std::size_t at = in_[0]->axis;
@@ -167,7 +167,7 @@ std::optional<std::pair<DimId, DimId>> Transfer::inside_parts(const Spread& x, D
 }
 
 Transfer::Found Transfer::slice() {
-  if (!is("slice") || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
+  if (!is(Primitive::slice) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
   const Spread& x = *in_[0];
   const auto at = axis();
   if (!at) return std::nullopt;
@@ -181,7 +181,7 @@ Transfer::Found Transfer::slice() {
 }
 
 Transfer::Found Transfer::split() {
-  if (!is("split") || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
+  if (!is(Primitive::split) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
   const Spread& x = *in_[0];
   const auto at = axis();
   const auto* sizes = std::get_if<std::vector<DimId>>(attribute("sizes"));
@@ -208,8 +208,8 @@ Transfer::Found Transfer::split() {
 
 Transfer::Found Transfer::cat() {
   const auto at = axis();
-  if (!is("cat") || !at) return std::nullopt;
-  const Spread* filled = nullptr;  // empty operands add nothing
+  if (!is(Primitive::cat) || !at) return std::nullopt;
+  const Spread* filled = nullptr;  // what is empty adds nothing
   std::size_t count = 0;
   for (std::size_t i = 0; i < in_.size(); ++i) {
     if (wholes_.dims().value(local_operand(i)[*at]) == 0) continue;
@@ -228,7 +228,7 @@ Transfer::Found Transfer::cat() {
 }
 
 Transfer::Found Transfer::expand() {
-  if (!is("expand") || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
+  if (!is(Primitive::expand) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
   const Spread& x = *in_[0];
   const Shape to = local_result(), from = local_operand(0);
   const std::size_t at = x.axis + to.size() - from.size();
@@ -238,7 +238,8 @@ Transfer::Found Transfer::expand() {
 
 /// Applies data movement to each summand of a partial value.
 Transfer::Found Transfer::layout_of_partial() {
-  const bool moves = is("reshape") || is("transpose") || is("slice") || is("expand");
+  const bool moves =
+      is({Primitive::reshape, Primitive::transpose, Primitive::slice, Primitive::expand});
   if (moves && in_[0]->kind == Spread::Kind::partial) return one(partial(made(), in_[0]->join));
   return std::nullopt;
 }

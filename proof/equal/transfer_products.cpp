@@ -12,23 +12,25 @@
 namespace pw::proof {
 
 Transfer::Found Transfer::reduce() {
-  static const std::set<std::string_view> kOps = {"sum", "mean", "amax", "amin", "prod"};
-  if (!kOps.contains(op_.name) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
+  if (!is({Primitive::sum, Primitive::mean, Primitive::amax, Primitive::amin, Primitive::prod}) ||
+      in_[0]->kind != Spread::Kind::cut)
+    return std::nullopt;
   const Spread& x = *in_[0];
   const auto at = axis();
   if (!at) return std::nullopt;
   if (*at == x.axis) {
-    if (is("mean") || is("prod")) return std::nullopt;
-    return one(partial(made(), op_.name));
+    if (is({Primitive::mean, Primitive::prod})) return std::nullopt;
+    return one(partial(made(), op_.primitive));
   }
   const bool keeps = *attribute("keepdim") == Attribute(true);
   return one(cut(made(), x.axis - (!keeps && *at < x.axis ? 1 : 0), x.parts));
 }
 
 Transfer::Found Transfer::along_axis() {
-  static const std::set<std::string_view> kOps = {"cumsum", "cumprod", "sort",
-                                                  "topk",   "argmax",  "argmin"};
-  if (!kOps.contains(op_.name) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
+  if (!is({Primitive::cumsum, Primitive::cumprod, Primitive::sort, Primitive::topk,
+           Primitive::argmax, Primitive::argmin}) ||
+      in_[0]->kind != Spread::Kind::cut)
+    return std::nullopt;
   const Spread& x = *in_[0];
   const auto at = axis();
   if (!at || *at == x.axis) return std::nullopt;
@@ -45,8 +47,8 @@ Transfer::Found Transfer::along_axis() {
 /// Propagates cuts of rows, columns, and common leading axes. A cut of the contracted axis gives a
 /// partial sum.
 Transfer::Found Transfer::product() {
-  if (!is("mm") && !is("bmm") && !is("addmm")) return std::nullopt;
-  const std::size_t first = is("addmm") ? 1 : 0;
+  if (!is({Primitive::mm, Primitive::bmm, Primitive::addmm})) return std::nullopt;
+  const std::size_t first = is(Primitive::addmm) ? 1 : 0;
   if (some(Spread::Kind::each) || some(Spread::Kind::partial)) return std::nullopt;
   const Spread &a = *in_[first], &b = *in_[first + 1];
   const std::size_t rank = local_operand(first).size(), columns = rank - 1, rows = rank - 2;
@@ -61,14 +63,14 @@ Transfer::Found Transfer::product() {
   }
   if (!a_cut || !b_cut || bias != nullptr || a.parts != b.parts) return std::nullopt;
   if (a.axis == b.axis && a.axis < rows) return one(cut(made(), a.axis, a.parts));
-  if (a.axis == columns && b.axis == rows) return one(partial(made(), "sum"));
+  if (a.axis == columns && b.axis == rows) return one(partial(made(), Primitive::sum));
   return std::nullopt;
 }
 
 /// Propagates cuts of rows that are read, or of axes that are not indexed.
 Transfer::Found Transfer::index() {
-  if (!is("index") && !is("embedding")) return std::nullopt;
-  const std::size_t dim = is("index") ? axis().value_or(0) : 0;
+  if (!is({Primitive::index, Primitive::embedding})) return std::nullopt;
+  const std::size_t dim = is(Primitive::index) ? axis().value_or(0) : 0;
   const std::size_t count = in_.size() - 1, rank = local_operand(0).size();
   std::size_t spread_rank = 0;
   for (std::size_t i = 1; i < in_.size(); ++i)
@@ -94,9 +96,10 @@ Transfer::Found Transfer::index() {
 
 /// Recognizes a lookup in a sharded table, with a different index on each rank.
 Transfer::Found Transfer::lookup() {
-  if ((!is("index") && !is("embedding")) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
+  if (!is({Primitive::index, Primitive::embedding}) || in_[0]->kind != Spread::Kind::cut)
+    return std::nullopt;
   const Spread& table = *in_[0];
-  const std::size_t dim = is("index") ? axis().value_or(1) : 0;
+  const std::size_t dim = is(Primitive::index) ? axis().value_or(1) : 0;
   if (dim != 0 || table.axis + 1 >= in_.size() || table.parts.size() != 1) return std::nullopt;
   const auto part = wholes_.dims().value(table.parts[0]);
   if (!part) return std::nullopt;
@@ -122,10 +125,12 @@ namespace {
 /// Matches values = x[at] - step and returns the step.
 ValueId step_from(const Wholes& wholes, ValueId values, ValueId table, const Wholes::Values& at) {
   const Graph& graph = wholes.graph();
-  if (graph.is_input(values) || graph.op_of(graph.producer(values)).name != "sub") return {};
+  if (graph.is_input(values) || graph.op_of(graph.producer(values)).primitive != Primitive::sub)
+    return {};
   const NodeId difference = graph.producer(values);
   const ValueId read = graph.operand(difference, 0);
-  if (!read.valid() || graph.is_input(read) || graph.op_of(graph.producer(read)).name != "index")
+  if (!read.valid() || graph.is_input(read) ||
+      graph.op_of(graph.producer(read)).primitive != Primitive::index)
     return {};
   const NodeId index = graph.producer(read);
   Wholes::Values wanted = {table};
@@ -136,7 +141,7 @@ ValueId step_from(const Wholes& wholes, ValueId values, ValueId table, const Who
 bool counts_all(const Wholes& wholes, ValueId at) {
   const Graph& graph = wholes.graph();
   return wholes.shape(at).size() == 1 && !graph.is_input(at) &&
-         graph.op_of(graph.producer(at)).name == "iota";
+         graph.op_of(graph.producer(at)).primitive == Primitive::iota;
 }
 
 }  // namespace
@@ -144,7 +149,7 @@ bool counts_all(const Wholes& wholes, ValueId at) {
 /// Recognizes the gradient of a loss: one element of each row is reduced, at an index of which each
 /// rank handles those in its part.
 Transfer::Found Transfer::stepped() {
-  if (!is("index_put") || in_.size() != 4 || axis() != std::optional<std::size_t>(0) ||
+  if (!is(Primitive::index_put) || in_.size() != 4 || axis() != std::optional<std::size_t>(0) ||
       *attribute("reduce") != Attribute(std::string("set")))
     return std::nullopt;
   const Spread& x = *in_[0];
@@ -175,14 +180,16 @@ Transfer::Found Transfer::stepped() {
     if (!by || (amount && *amount != *by)) return std::nullopt;
     amount = by;
   }
-  const ValueId at = wholes_.one("reshape", {*base}, {{"shape", wholes_.shape(places->front())}});
+  const ValueId at =
+      wholes_.one(Primitive::reshape, {*base}, {{"shape", wholes_.shape(places->front())}});
   if (!at.valid()) return std::nullopt;
   const ValueId read =
-      wholes_.one("index", {x.whole, rows->front(), at}, {{"dim", std::int64_t{0}}});
+      wholes_.one(Primitive::index, {x.whole, rows->front(), at}, {{"dim", std::int64_t{0}}});
   if (!read.valid()) return std::nullopt;
-  const ValueId less = wholes_.one("sub", {read, wholes_.number(*amount, wholes_.dtype(read))}, {});
+  const ValueId less =
+      wholes_.one(Primitive::sub, {read, wholes_.number(*amount, wholes_.dtype(read))}, {});
   if (!less.valid()) return std::nullopt;
-  const ValueId whole = wholes_.one("index_put", {x.whole, less, rows->front(), at},
+  const ValueId whole = wholes_.one(Primitive::index_put, {x.whole, less, rows->front(), at},
                                     {{"dim", std::int64_t{0}}, {"reduce", std::string("set")}});
   wholes_.granted.insert("indices into tables are inside them");
   return one(is_cut ? cut(whole, 1, x.parts) : replicated_as(whole));

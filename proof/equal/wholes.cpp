@@ -50,18 +50,18 @@ Attribute Wholes::dim_attribute(DimId dim) const {
   return dim;
 }
 
-NodeId Wholes::made_by(ValueId value, std::string_view op) const {
+NodeId Wholes::made_by(ValueId value, Primitive op) const {
   if (!value.valid() || graph_.is_input(value)) return {};
   const NodeId node = graph_.producer(value);
-  return graph_.op_of(node).name == op ? node : NodeId();
+  return graph_.op_of(node).primitive == op ? node : NodeId();
 }
 
 ValueId Wholes::number(double value, DType dtype) {
-  return one("constant", {}, {{"value", value}, {"dtype", dtype}});
+  return one(Primitive::constant, {}, {{"value", value}, {"dtype", dtype}});
 }
 
 std::optional<Wholes::Slice> Wholes::slice_at(ValueId value) const {
-  const NodeId node = made_by(value, "slice");
+  const NodeId node = made_by(value, Primitive::slice);
   if (!node.valid() || *graph_.attribute(node, "step") != Attribute(std::int64_t{1}))
     return std::nullopt;
   const auto start = dim_of(graph_.attribute(node, "start")),
@@ -72,9 +72,10 @@ std::optional<Wholes::Slice> Wholes::slice_at(ValueId value) const {
 }
 
 std::vector<Lookup> Wholes::lookups_of(ValueId value) const {
-  for (NodeId view = made_by(value, "reshape"); view.valid(); view = made_by(value, "reshape"))
+  for (NodeId view = made_by(value, Primitive::reshape); view.valid();
+       view = made_by(value, Primitive::reshape))
     value = graph_.operand(view, 0);
-  const NodeId node = made_by(value, "index");
+  const NodeId node = made_by(value, Primitive::index);
   if (!node.valid() || *graph_.attribute(node, "dim") != Attribute(std::int64_t{0})) return {};
   std::vector<Lookup> out;
   const Values operands = graph_.operands(node);
@@ -92,12 +93,12 @@ bool Wholes::part_of_single(ValueId value) const {
   while (!of_single(value)) {
     if (graph_.is_input(value)) return false;
     const NodeId node = graph_.producer(value);
-    if (graph_.op_of(node).name == "cat") {
+    if (graph_.op_of(node).primitive == Primitive::cat) {
       const auto parts = graph_.operands(node);
       return std::all_of(parts.begin(), parts.end(),
                          [&](ValueId part) { return part_of_single(part); });
     }
-    if (graph_.op_of(node).name != "slice") return false;
+    if (graph_.op_of(node).primitive != Primitive::slice) return false;
     value = graph_.operand(node, 0);
   }
   return true;
@@ -138,21 +139,21 @@ std::optional<Wholes::Values> Wholes::lifted(OpId op, const Values& operands,
 std::optional<double> Wholes::number_of(ValueId value) const {
   while (value.valid() && !graph_.is_input(value)) {
     const NodeId node = graph_.producer(value);
-    const std::string& op = graph_.op_of(node).name;
-    if (op == "constant" || op == "full") {
+    const Primitive op = graph_.op_of(node).primitive;
+    if (among(op, {Primitive::constant, Primitive::full})) {
       const Attribute* number = graph_.attribute(node, "value");
       if (const auto* real = std::get_if<double>(number)) return *real;
       return std::nullopt;
     }
-    const bool moves =
-        op == "reshape" || op == "expand" || op == "cast" || op == "transpose" || op == "slice";
+    const bool moves = among(op, {Primitive::reshape, Primitive::expand, Primitive::cast,
+                                  Primitive::transpose, Primitive::slice});
     if (!moves) return std::nullopt;
     value = graph_.operand(node, 0);
   }
   return std::nullopt;
 }
 
-ValueId Wholes::one(std::string_view op, Values operands, const Given& attributes) {
+ValueId Wholes::one(Primitive op, Values operands, const Given& attributes) {
   const OpId id = context().ops.find(op);
   if (!id.valid()) return {};
   AttributeList list;
@@ -163,7 +164,7 @@ ValueId Wholes::one(std::string_view op, Values operands, const Given& attribute
 }
 
 ValueId Wholes::slice(ValueId x, std::size_t axis, DimId start, DimId end) {
-  return one("slice", {x},
+  return one(Primitive::slice, {x},
              {{"dim", static_cast<std::int64_t>(axis)},
               {"start", dim_attribute(start)},
               {"end", dim_attribute(end)},
@@ -171,7 +172,7 @@ ValueId Wholes::slice(ValueId x, std::size_t axis, DimId start, DimId end) {
 }
 
 ValueId Wholes::cat(const Values& parts, std::size_t axis) {
-  return one("cat", parts, {{"dim", static_cast<std::int64_t>(axis)}});
+  return one(Primitive::cat, parts, {{"dim", static_cast<std::int64_t>(axis)}});
 }
 
 ValueId Wholes::slice_of_cat(NodeId node, std::size_t axis, DimId start, DimId end) {
@@ -196,8 +197,9 @@ ValueId Wholes::simpler_slice(ValueId x, const AttributeList& attributes) {
   if (step != nullptr && *step != Attribute(std::int64_t{1})) return {};
   const auto at = static_cast<std::size_t>(*axis);
   if (dims().value(*start) == 0 && *end == shape(x)[at]) return x;
-  if (NodeId cat = made_by(x, "cat"); cat.valid()) return slice_of_cat(cat, at, *start, *end);
-  const NodeId inner = made_by(x, "slice");
+  if (NodeId cat = made_by(x, Primitive::cat); cat.valid())
+    return slice_of_cat(cat, at, *start, *end);
+  const NodeId inner = made_by(x, Primitive::slice);
   if (!inner.valid() || *graph_.attribute(inner, "dim") != Attribute(*axis) ||
       *graph_.attribute(inner, "step") != Attribute(std::int64_t{1}))
     return {};
@@ -218,7 +220,8 @@ ValueId Wholes::simpler_cat(const Values& operands, const AttributeList& attribu
     return cat(fewer, static_cast<std::size_t>(*axis));
   }
   for (std::size_t i = 0; i + 1 < operands.size(); ++i) {
-    const NodeId a = made_by(operands[i], "slice"), b = made_by(operands[i + 1], "slice");
+    const NodeId a = made_by(operands[i], Primitive::slice),
+                 b = made_by(operands[i + 1], Primitive::slice);
     if (!a.valid() || !b.valid() || graph_.operand(a, 0) != graph_.operand(b, 0)) continue;
     const auto is = [&](NodeId node, std::string_view name, const Attribute& value) {
       return *graph_.attribute(node, name) == value;
@@ -255,29 +258,29 @@ ValueId Wholes::simpler(const Op& op, const Values& operands, const AttributeLis
   if (operands.empty() || !operands[0].valid()) return {};
   const ValueId x = operands[0];
   const auto* wanted = std::get_if<std::vector<DimId>>(get(attributes, "shape"));
-  if (op.name == "reshape" || op.name == "expand") {
+  if (among(op.primitive, {Primitive::reshape, Primitive::expand})) {
     if (wanted != nullptr && *wanted == shape(x)) return x;
-    const NodeId inner = made_by(x, op.name);
+    const NodeId inner = made_by(x, op.primitive);
     if (inner.valid() && wanted != nullptr)
-      return one(op.name, {graph_.operand(inner, 0)}, {{"shape", *wanted}});
+      return one(op.primitive, {graph_.operand(inner, 0)}, {{"shape", *wanted}});
   }
-  if (op.name == "transpose") {
+  if (op.primitive == Primitive::transpose) {
     const Attribute &a = *get(attributes, "dim0"), &b = *get(attributes, "dim1");
     if (a == b) return x;
-    const NodeId inner = made_by(x, "transpose");
+    const NodeId inner = made_by(x, Primitive::transpose);
     if (!inner.valid()) return {};
     const Attribute &p = *graph_.attribute(inner, "dim0"), &q = *graph_.attribute(inner, "dim1");
     if ((a == p && b == q) || (a == q && b == p)) return graph_.operand(inner, 0);
   }
-  if (op.name == "cast" && *get(attributes, "dtype") == Attribute(dtype(x))) return x;
-  if (op.name == "slice") return simpler_slice(x, attributes);
-  if (op.name == "cat") return simpler_cat(operands, attributes);
+  if (op.primitive == Primitive::cast && *get(attributes, "dtype") == Attribute(dtype(x))) return x;
+  if (op.primitive == Primitive::slice) return simpler_slice(x, attributes);
+  if (op.primitive == Primitive::cat) return simpler_cat(operands, attributes);
   return {};
 }
 
 /// Returns an index before its widening to 64 bits.
 ValueId Wholes::narrow_index(ValueId index) const {
-  const NodeId cast = made_by(index, "cast");
+  const NodeId cast = made_by(index, Primitive::cast);
   if (!cast.valid() || dtype(index) != DType::i64) return index;
   const ValueId before = graph_.operand(cast, 0);
   return dtype(before) == DType::i32 ? before : index;
@@ -310,14 +313,14 @@ std::optional<Wholes::Values> Wholes::make(OpId id, Values operands, AttributeLi
   auto complete = complete_attributes(context(), op, std::move(attributes), types);
   if (!complete) return std::nullopt;
   const AttributeList list = context().attributes[*complete];
-  if (op.name == "split") return split(operands[0], list);
-  if (op.name == "embedding")
-    return std::optional(Values{one("index", operands, {{"dim", std::int64_t{0}}})});
-  if (op.name == "index" && *get(list, "wrap") == Attribute(true)) {
+  if (op.primitive == Primitive::split) return split(operands[0], list);
+  if (op.primitive == Primitive::embedding)
+    return std::optional(Values{one(Primitive::index, operands, {{"dim", std::int64_t{0}}})});
+  if (op.primitive == Primitive::index && *get(list, "wrap") == Attribute(true)) {
     granted.insert("indices into tables count from the front: none is negative");
     return make(id, std::move(operands), with(context().strings, list, "wrap", false), stated);
   }
-  if (op.name == "index")
+  if (op.primitive == Primitive::index)
     for (std::size_t i = 1; i < operands.size(); ++i) operands[i] = narrow_index(operands[i]);
   if (ValueId same = simpler(op, operands, list); same.valid()) return std::optional(Values{same});
   const Key key(id, *complete, operands);

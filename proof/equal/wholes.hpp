@@ -41,7 +41,7 @@ class Wholes {
   [[nodiscard]] std::optional<Values> find(OpId op, const Values& operands,
                                            AttributeList attributes) const;
   /// Returns the single result of a library op; invalid if it does not fit.
-  ValueId one(std::string_view op, Values operands, const Given& attributes);
+  ValueId one(Primitive op, Values operands, const Given& attributes);
   ValueId number(double value, DType dtype);
   ValueId slice(ValueId x, std::size_t axis, DimId start, DimId end);
   ValueId cat(const Values& parts, std::size_t axis);
@@ -89,7 +89,7 @@ class Wholes {
   std::optional<Values> split(ValueId x, const AttributeList& attributes);
   [[nodiscard]] const Attribute* get(const AttributeList& list, std::string_view name) const;
   [[nodiscard]] std::optional<DimId> dim_of(const Attribute* attribute) const;
-  [[nodiscard]] NodeId made_by(ValueId value, std::string_view op) const;
+  [[nodiscard]] NodeId made_by(ValueId value, Primitive op) const;
 
   Graph graph_;
   std::map<Key, NodeId> known_;
