@@ -157,8 +157,8 @@ class Counterparts {
     Vocabulary out;
     std::set<OpId> ops;
     for (const Step& step : window_.pair.before.steps) ops.insert(step.op);
-    for (const char* name : {"cat", "split"})
-      if (const OpId op = context_->ops.find(name); op.valid()) ops.insert(op);
+    for (const Primitive primitive : {Primitive::cat, Primitive::split})
+      if (const OpId op = context_->ops.find(primitive); op.valid()) ops.insert(op);
     for (OpId op : ops) {
       AttributeList given;
       for (const AttributeDecl& attribute : context_->ops[op].attributes)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <string_view>
 
 #include "discover/primitives.hpp"
 
@@ -94,8 +93,8 @@ std::optional<std::vector<Tensor>> Evaluator::run(OpId id, std::span<const Tenso
   const Op& op = context_->ops[id];
   for (TypeId type : results)
     if (!extents(*context_, type)) return std::nullopt;
-  if (const Primitive primitive = primitive_named(op.name)) {
-    auto out = primitive({*context_, operands, types, attributes, results});
+  if (const Definition definition = definition_of(op.primitive)) {
+    auto out = definition({*context_, operands, types, attributes, results});
     if (out) return out;
   }
   if (op.has_body()) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <map>
 #include <numeric>
+#include <string_view>
 
 namespace pw::discover {
 namespace {
@@ -274,7 +275,7 @@ Residue raised(Residue a, Residue b) {
   return b <= 16 ? power(a, b) : unknown(hash_text("pow"), {a, b});
 }
 
-using Table = std::map<std::string_view, Primitive>;
+using Table = std::map<Primitive, Definition>;
 template <std::size_t kName>
 Residue any_function(Residue a) {
   return unknown(kName, {a});
@@ -282,63 +283,63 @@ Residue any_function(Residue a) {
 
 const Table& table() {
   static const Table all = {
-      {"add", binary<plus>},
-      {"sub", binary<minus>},
-      {"mul", binary<times>},
-      {"div", binary<quotient>},
-      {"pow", binary<raised>},
-      {"maximum", binary<larger>},
-      {"minimum", binary<smaller>},
-      {"eq", binary<equals>},
-      {"ne", binary<differ>},
-      {"lt", binary<less>},
-      {"le", binary<at_most>},
-      {"gt", binary<greater>},
-      {"ge", binary<at_least>},
-      {"bitwise_and", binary<both_of>},
-      {"bitwise_or", binary<either_of>},
-      {"select", choose},
-      {"neg", unary<negated>},
-      {"cast", cast},
-      {"abs", unary<any_function<1>>},
-      {"floor", unary<any_function<2>>},
-      {"ceil", unary<any_function<3>>},
-      {"trunc", unary<any_function<4>>},
-      {"round", unary<any_function<5>>},
-      {"sqrt", unary<any_function<6>>},
-      {"rsqrt", unary<any_function<7>>},
-      {"exp", unary<any_function<8>>},
-      {"log", unary<any_function<9>>},
-      {"tanh", unary<any_function<10>>},
-      {"sin", unary<any_function<11>>},
-      {"cos", unary<any_function<12>>},
-      {"log2", unary<any_function<13>>},
-      {"expm1", unary<any_function<14>>},
-      {"log1p", unary<any_function<15>>},
-      {"sum", reduce<plus, false>},
-      {"mean", reduce<plus, true>},
-      {"amax", reduce<larger, false>},
-      {"amin", reduce<smaller, false>},
-      {"reshape", same_elements},
-      {"detach", same_elements},
-      {"clone", same_elements},
-      {"transpose", transpose},
-      {"slice", slice},
-      {"split", split},
-      {"cat", cat},
-      {"expand", expand},
-      {"constant", filled},
-      {"full", filled},
-      {"mm", product},
-      {"bmm", product},
+      {Primitive::add, binary<plus>},
+      {Primitive::sub, binary<minus>},
+      {Primitive::mul, binary<times>},
+      {Primitive::div, binary<quotient>},
+      {Primitive::pow, binary<raised>},
+      {Primitive::maximum, binary<larger>},
+      {Primitive::minimum, binary<smaller>},
+      {Primitive::eq, binary<equals>},
+      {Primitive::ne, binary<differ>},
+      {Primitive::lt, binary<less>},
+      {Primitive::le, binary<at_most>},
+      {Primitive::gt, binary<greater>},
+      {Primitive::ge, binary<at_least>},
+      {Primitive::bitwise_and, binary<both_of>},
+      {Primitive::bitwise_or, binary<either_of>},
+      {Primitive::select, choose},
+      {Primitive::neg, unary<negated>},
+      {Primitive::cast, cast},
+      {Primitive::abs, unary<any_function<1>>},
+      {Primitive::floor, unary<any_function<2>>},
+      {Primitive::ceil, unary<any_function<3>>},
+      {Primitive::trunc, unary<any_function<4>>},
+      {Primitive::round, unary<any_function<5>>},
+      {Primitive::sqrt, unary<any_function<6>>},
+      {Primitive::rsqrt, unary<any_function<7>>},
+      {Primitive::exp, unary<any_function<8>>},
+      {Primitive::log, unary<any_function<9>>},
+      {Primitive::tanh, unary<any_function<10>>},
+      {Primitive::sin, unary<any_function<11>>},
+      {Primitive::cos, unary<any_function<12>>},
+      {Primitive::log2, unary<any_function<13>>},
+      {Primitive::expm1, unary<any_function<14>>},
+      {Primitive::log1p, unary<any_function<15>>},
+      {Primitive::sum, reduce<plus, false>},
+      {Primitive::mean, reduce<plus, true>},
+      {Primitive::amax, reduce<larger, false>},
+      {Primitive::amin, reduce<smaller, false>},
+      {Primitive::reshape, same_elements},
+      {Primitive::detach, same_elements},
+      {Primitive::clone, same_elements},
+      {Primitive::transpose, transpose},
+      {Primitive::slice, slice},
+      {Primitive::split, split},
+      {Primitive::cat, cat},
+      {Primitive::expand, expand},
+      {Primitive::constant, filled},
+      {Primitive::full, filled},
+      {Primitive::mm, product},
+      {Primitive::bmm, product},
   };
   return all;
 }
 
 }  // namespace
 
-Primitive primitive_named(std::string_view name) {
-  const auto found = table().find(name);
+Definition definition_of(Primitive primitive) {
+  const auto found = table().find(primitive);
   return found == table().end() ? nullptr : found->second;
 }
 

@@ -1,12 +1,12 @@
-// The primitives defined over the prime field, by name.
+// The primitives defined over the prime field.
 #pragma once
 
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "discover/evaluate.hpp"
+#include "graph/primitive.hpp"
 
 namespace pw::discover {
 
@@ -18,9 +18,9 @@ struct PrimitiveCall {
   std::span<const TypeId> results;  ///< all extents known
 };
 /// Evaluates a primitive; nothing if it is undefined for these operands.
-using Primitive = std::optional<std::vector<Tensor>> (*)(const PrimitiveCall& call);
+using Definition = std::optional<std::vector<Tensor>> (*)(const PrimitiveCall& call);
 
-/// Returns the primitive; null if there is none of this name.
-[[nodiscard]] Primitive primitive_named(std::string_view name);
+/// Returns the primitive's definition; null if it has none.
+[[nodiscard]] Definition definition_of(Primitive primitive);
 
 }  // namespace pw::discover
