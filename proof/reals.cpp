@@ -70,7 +70,7 @@ void Reals::merge_exponentials(Monomial& monomial) {
   std::vector<Factor> exponentials;
   for (auto& [factor, power] : monomial) {
     if (atoms_[factor].boolean) power = 1;
-    if (atoms_[factor].function == "exp") exponentials.push_back(factor);
+    if (atoms_[factor].kind == Atom::Kind::exp) exponentials.push_back(factor);
   }
   if (exponentials.empty() || (exponentials.size() == 1 && monomial[exponentials[0]] == 1)) return;
   Fraction exponent = number(0);
@@ -79,7 +79,7 @@ void Reals::merge_exponentials(Monomial& monomial) {
     monomial.erase(factor);
   }
   if (const auto value = constant(exponent); value && *value == 0) return;
-  const Fraction made = function("exp", {intern(exponent)});
+  const Fraction made = function(Atom::Kind::exp, {intern(exponent)});
   monomial[made.over.begin()->first.begin()->first] += 1;
 }
 
@@ -116,7 +116,7 @@ Reals::Polynomial Reals::product(const Polynomial& a, const Polynomial& b) {
 std::optional<Reals::Polynomial> Reals::square_of_absolute(Monomial& monomial) {
   for (auto it = monomial.begin(); it != monomial.end(); ++it) {
     const Atom& a = atoms_[it->first];
-    if (a.function != "abs" || it->second < 2) continue;
+    if (a.kind != Atom::Kind::abs || it->second < 2) continue;
     const Fraction x = fractions_[a.args[0]];
     if (x.under != number(1).under) continue;
     if ((it->second -= 2) == 0) monomial.erase(it);
@@ -157,7 +157,7 @@ Reals::Fraction Reals::tidy(Fraction f) {
   if (f.under.size() == 1) {
     Monomial up;
     for (const auto& [factor, power] : f.under.begin()->first)
-      if (atoms_[factor].function == "exp") up.emplace(factor, power);
+      if (atoms_[factor].kind == Atom::Kind::exp) up.emplace(factor, power);
     if (!up.empty()) {
       Polynomial raise;
       Monomial negative;
@@ -242,18 +242,25 @@ Reals::Fraction Reals::function(std::string name, const std::vector<FractionId>&
   return atom({std::move(name), args, 0, {}, boolean});
 }
 
+Reals::Fraction Reals::function(Atom::Kind kind, const std::vector<FractionId>& args,
+                                bool boolean) {
+  return atom({"", args, 0, {}, boolean, kind});
+}
+
+Reals::Fraction Reals::index_at(Ix at) { return atom({"", {}, 0, {at}, false, Atom::Kind::index}); }
+
 bool Reals::nonnegative(Factor factor) {
   const Atom& a = atoms_[factor];
-  return a.boolean || a.function == "exp" || a.function == "sqrt" || a.function == "extent" ||
-         a.function == "abs";
+  return a.boolean || a.kind == Atom::Kind::exp || a.kind == Atom::Kind::sqrt ||
+         a.kind == Atom::Kind::abs;
 }
 
 /// Returns true if it is above 0 wherever it is defined.
 bool Reals::positive(const Polynomial& p) {
   const auto is_never_zero = [&](Factor f) {
-    const std::string& function = atoms_[f].function;
-    return function == "exp" || function == "extent" ||
-           (function == "sqrt" && positive(fractions_[atoms_[f].args.front()].over));
+    const Atom& a = atoms_[f];
+    return a.kind == Atom::Kind::exp ||
+           (a.kind == Atom::Kind::sqrt && positive(fractions_[a.args.front()].over));
   };
   bool strict = false;
   for (const auto& [monomial, factor] : p) {
@@ -315,11 +322,9 @@ Reals::Fraction Reals::made(TermId id) {
 Reals::Fraction Reals::extent_of(Ix extent) {
   if (const auto value = integers_.number(extent)) return number(static_cast<long double>(*value));
   const auto sizes = integers_.symbols_of(extent);
-  if (!sizes || (sizes->size() == 1 && integers_.factor_of(extent) == 1))
-    return atom({"index", {}, 0, {extent}, false});
+  if (!sizes || (sizes->size() == 1 && integers_.factor_of(extent) == 1)) return index_at(extent);
   Fraction out = number(static_cast<long double>(integers_.factor_of(extent)));
-  for (const std::string& size : *sizes)
-    out = multiply(out, atom({"index", {}, 0, {integers_.symbol(size)}, false}));
+  for (const std::string& size : *sizes) out = multiply(out, index_at(integers_.symbol(size)));
   return out;
 }
 
@@ -328,12 +333,16 @@ Reals::Fraction Reals::absolute(const Fraction& x) {
   if (const auto value = constant(x)) return number(std::abs(*value));
   const long double scale = lead(x);
   return multiply(number(std::abs(scale)),
-                  function("abs", {intern(multiply(number(1 / scale), x))}));
+                  function(Atom::Kind::abs, {intern(multiply(number(1 / scale), x))}));
+}
+
+Reals::Fraction Reals::square_root(const Fraction& x) {
+  return function(Atom::Kind::sqrt, {intern(x)});
 }
 
 Reals::Fraction Reals::exponential(const Fraction& x) {
   if (const auto value = constant(x); value && *value == 0) return number(1);
-  return function("exp", {intern(x)});
+  return function(Atom::Kind::exp, {intern(x)});
 }
 
 Reals::Fraction Reals::call(const Term& term) {
@@ -383,7 +392,8 @@ Reals::Fraction Reals::float_call(const Term& term) {
     const Fraction e = exponential(multiply(number(-2), x[0]));
     return add(multiply(number(2), inverse(add(one, e))), one, -1);
   }
-  if (op == Function::rsqrt) return inverse(function("sqrt", {intern(x[0])}));
+  if (op == Function::sqrt) return square_root(x[0]);
+  if (op == Function::rsqrt) return inverse(square_root(x[0]));
   if (op == Function::remainder) {  // of what is a period more or less
     for (const int sign : {1, -1})
       for (Fraction less = add(x[0], x[1], -sign);
@@ -459,8 +469,8 @@ Reals::Fraction Reals::cast(const Term& term) {
 // ---- order
 
 bool Reals::is_extreme(Factor factor) const {
-  const std::string& function = atoms_[factor].function;
-  return function == "clauses" || function == "whole clauses";
+  const Atom::Kind kind = atoms_[factor].kind;
+  return kind == Atom::Kind::clauses || kind == Atom::Kind::whole_clauses;
 }
 
 Reals::Clauses Reals::clauses_of(const Fraction& f) {
@@ -581,7 +591,7 @@ Reals::Fraction Reals::of_clauses(Clauses clauses, bool whole) {
       args.insert(args.end(), clause.begin(), clause.end());
       args.push_back(kClause);
     }
-    return with_range(function("whole clauses", args), least);
+    return with_range(function(Atom::Kind::whole_clauses, args), least);
   }
   std::string least;
   long double scale = 1;
@@ -615,7 +625,7 @@ Reals::Fraction Reals::of_clauses(Clauses clauses, bool whole) {
     args.insert(args.end(), clause.begin(), clause.end());
     args.push_back(kClause);
   }
-  return multiply(number(scale), function("clauses", args));
+  return multiply(number(scale), function(Atom::Kind::clauses, args));
 }
 
 /// Returns 1 if x > 0, otherwise 0.
@@ -653,7 +663,7 @@ Reals::Fraction Reals::positive_sign(const Fraction& x, bool whole) {
   if (x.under.size() == 1 && x.under.begin()->first.empty() && positive(x.over)) return number(1);
   if (whole) return function("whole above", {intern(x)}, true);
   const long double scale = std::abs(lead(x));
-  return function("above", {intern(multiply(number(1 / scale), x))}, true);
+  return function(Atom::Kind::above, {intern(multiply(number(1 / scale), x))}, true);
 }
 
 Reals::Fraction Reals::is_zero(const Fraction& x) {
@@ -661,7 +671,7 @@ Reals::Fraction Reals::is_zero(const Fraction& x) {
   if (x.over.size() == 1 && x.over.begin()->first.size() == 1 &&
       atoms_[x.over.begin()->first.begin()->first].boolean && lead(x) == 1)
     return add(number(1), x, -1);
-  return function("zero", {intern(multiply(number(1 / lead(x)), x))}, true);
+  return function(Atom::Kind::zero, {intern(multiply(number(1 / lead(x)), x))}, true);
 }
 
 // ---- reductions
@@ -707,7 +717,7 @@ void Reals::collect_under(TermId id, std::set<std::string>& out, std::set<TermId
   const bool inverse_root = term.function == Function::rsqrt;
   if (term.function != Function::div && !inverse_root) return;
   const Fraction argument = value(term.args[inverse_root ? 0 : 1]);
-  const Fraction by = inverse_root ? function("sqrt", {intern(argument)}) : argument;
+  const Fraction by = inverse_root ? square_root(argument) : argument;
   if (positive(by.over)) return;
   if (by.over.size() == 1) {
     for (const auto& [f, power] : by.over.begin()->first) {

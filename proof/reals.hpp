@@ -43,11 +43,27 @@ class Reals {
   };
   /// An element of an input, or a function of fractions.
   struct Atom {
-    std::string function;
+    /// The functions that have laws. All others are told apart by their names.
+    enum class Kind : std::uint8_t {
+      named,
+      index,  ///< the integer at[0]
+      exp,
+      sqrt,
+      abs,
+      above,          ///< 1 if positive, otherwise 0
+      zero,           ///< 1 if 0, otherwise 0
+      any,            ///< 1 if a sum of booleans is positive
+      sum,            ///< over the indices from `level` on
+      clauses,        ///< the least of the greatest in each clause
+      whole_clauses,  ///< the same of integers
+      exact,          ///< the exact value of an integer of dtype `name`
+    };
+    std::string name;
     std::vector<FractionId> args;
     std::uint32_t level = 0;
     std::vector<Ix> at;
     bool boolean = false;
+    Kind kind = Kind::named;
     friend auto operator<=>(const Atom&, const Atom&) = default;
   };
   using Clauses = std::set<std::set<FractionId>>;  ///< the minimum of maxima, as a set of sets
@@ -57,6 +73,9 @@ class Reals {
   FractionId intern(const Fraction& fraction);
   Fraction atom(Atom atom);
   Fraction function(std::string name, const std::vector<FractionId>& args, bool boolean = false);
+  Fraction function(Atom::Kind kind, const std::vector<FractionId>& args, bool boolean = false);
+  Fraction index_at(Ix at);
+  Fraction square_root(const Fraction& x);
   static Fraction number(long double value);
   Polynomial plus(const Polynomial& a, const Polynomial& b, long double times);
   Polynomial product(const Polynomial& a, const Polynomial& b);
@@ -131,7 +150,7 @@ class Reals {
   std::optional<Fraction> replaced_clauses(const Fraction& f, std::uint32_t level, Ix with);
   std::optional<Fraction> replaced_sum(const Atom& sum, std::uint32_t level, Ix with);
   std::optional<Fraction> opened(const Atom& sum, Indices& indices);
-  Fraction bound(const std::string& function, const Fraction& body, std::uint32_t level, Ix extent);
+  Fraction bound(const std::string& name, const Fraction& body, std::uint32_t level, Ix extent);
   Fraction sum(const Fraction& body, std::uint32_t level, Ix extent);
   Fraction sum_over(Indices indices, const Fraction& body);
   Fraction sum_of_product(const Indices& indices, const Monomial& monomial);

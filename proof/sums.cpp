@@ -74,7 +74,7 @@ std::optional<Reals::Fraction> Reals::replaced(Factor factor, std::uint32_t leve
   self.under.emplace(Monomial(), 1);
   if (!depends(factor, level)) return self;
   if (is_extreme(factor)) return replaced_clauses(self, level, with);
-  if (a.function == "sum") return replaced_sum(a, level, with);
+  if (a.kind == Atom::Kind::sum) return replaced_sum(a, level, with);
   Atom out = a;
   for (Ix& ix : out.at) {
     std::set<std::uint32_t> values;
@@ -90,10 +90,10 @@ std::optional<Reals::Fraction> Reals::replaced(Factor factor, std::uint32_t leve
     args.push_back(*part);
     arg = intern(*part);
   }
-  if (a.function == "abs") return absolute(args[0]);
-  if (a.function == "above") return positive_sign(args[0]);
-  if (a.function == "zero") return is_zero(args[0]);
-  if (a.function == "index") return extent_of(out.at[0]);
+  if (a.kind == Atom::Kind::abs) return absolute(args[0]);
+  if (a.kind == Atom::Kind::above) return positive_sign(args[0]);
+  if (a.kind == Atom::Kind::zero) return is_zero(args[0]);
+  if (a.kind == Atom::Kind::index) return extent_of(out.at[0]);
   const Fraction made = atom(out);
   const auto range = ranges_.find(factor);
   if (range != ranges_.end())
@@ -103,7 +103,7 @@ std::optional<Reals::Fraction> Reals::replaced(Factor factor, std::uint32_t leve
 
 std::optional<Reals::Fraction> Reals::replaced_clauses(const Fraction& f, std::uint32_t level,
                                                        Ix with) {
-  const bool whole = atoms_[f.over.begin()->first.begin()->first].function == "whole clauses";
+  const bool whole = atoms_[f.over.begin()->first.begin()->first].kind == Atom::Kind::whole_clauses;
   Clauses out;
   for (const auto& clause : clauses_of(f)) {
     std::set<FractionId> literals;
@@ -142,13 +142,13 @@ std::optional<Reals::Fraction> Reals::opened(const Atom& sum, Indices& indices) 
 }
 
 /// Returns a lambda of a body with one index, named canonically.
-Reals::Fraction Reals::bound(const std::string& function, const Fraction& body, std::uint32_t level,
+Reals::Fraction Reals::bound(const std::string& name, const Fraction& body, std::uint32_t level,
                              Ix extent) {
-  const std::uint32_t name = std::max(kBound - 1, height(body)) + 1;
-  if (name < kLoose)
-    if (const auto named = replaced(body, level, integers_.variable(name, extent)))
-      return atom({function, {intern(*named)}, name, {extent}, false});
-  return atom({function, {intern(body)}, level, {extent}, false});
+  const std::uint32_t canonical = std::max(kBound - 1, height(body)) + 1;
+  if (canonical < kLoose)
+    if (const auto named = replaced(body, level, integers_.variable(canonical, extent)))
+      return atom({name, {intern(*named)}, canonical, {extent}, false});
+  return atom({name, {intern(body)}, level, {extent}, false});
 }
 
 // ---- sums
@@ -183,7 +183,7 @@ Reals::Fraction Reals::sum_of_product(const Indices& indices, const Monomial& mo
   };
   // Nested sums merge into one.
   for (const auto& [factor, power] : monomial) {
-    if (power < 1 || atoms_[factor].function != "sum" || !uses(factor)) continue;
+    if (power < 1 || atoms_[factor].kind != Atom::Kind::sum || !uses(factor)) continue;
     Indices more = indices;
     const auto inner = opened(Atom(atoms_[factor]), more);
     if (!inner) continue;
@@ -305,7 +305,7 @@ Reals::Fraction Reals::tied_sum(const Indices& indices, const Monomial& product)
     std::pair key(extents, named->over.begin()->first);
     if (least && *least <= key) continue;
     least = std::move(key);
-    best = Atom{"sum", {intern(*named)}, first, extents, false};
+    best = Atom{"", {intern(*named)}, first, extents, false, Atom::Kind::sum};
   } while (std::next_permutation(order.begin(), order.end()));
   if (best) return atom(*best);
   // An index read from a tensor keeps its names.
@@ -324,12 +324,12 @@ Reals::Fraction Reals::any_of(const Term& term) {
     return monomial.size() == 1 ? &atoms_[monomial.begin()->first] : nullptr;
   };
   Fraction body = of(term.args[0]);
-  if (const Atom* inner = single(body); inner != nullptr && inner->function == "any")
+  if (const Atom* inner = single(body); inner != nullptr && inner->kind == Atom::Kind::any)
     body = Fraction(fractions_[inner->args[0]]);
   const Fraction out = sum(body, term.level, term.at[0]);
   if (const auto known = constant(out)) return number(*known > 0 ? 1 : 0);
   if (const Atom* one = single(out); one != nullptr && one->boolean) return out;
-  return function("any", {intern(out)}, true);
+  return function(Atom::Kind::any, {intern(out)}, true);
 }
 
 Reals::Fraction Reals::reduce(const Term& term) {

@@ -13,7 +13,6 @@
 namespace pw::proof {
 namespace {
 
-constexpr std::string_view kExact = "value ";  // the exact value of an integer of a dtype
 constexpr long double kUnbounded = std::numeric_limits<long double>::infinity();
 
 long double end_of(long double a, long double b) { return a == 0 || b == 0 ? 0 : a * b; }
@@ -106,9 +105,9 @@ int Reals::exact_bits(Factor factor) {
   if (known != exact_bits_.end()) return known->second;
   const Atom a = atoms_[factor];
   int bits = 0;
-  if (a.function.starts_with(kExact)) {
-    bits = 8 * static_cast<int>(size_of(*dtype_named(a.function.substr(kExact.size()))));
-  } else if (a.function == "sum") {
+  if (a.kind == Atom::Kind::exact) {
+    bits = 8 * static_cast<int>(size_of(*dtype_named(a.name)));
+  } else if (a.kind == Atom::Kind::sum) {
     for (const auto& [monomial, number] : Polynomial(fractions_[a.args[0]].over))
       for (const auto& [inner, power] : monomial) bits = std::max(bits, exact_bits(inner));
   }
@@ -139,8 +138,7 @@ Reals::Fraction Reals::modulo(const Fraction& f, int bits) {
 Reals::Fraction Reals::modulo(Factor factor, int bits) {
   const Atom a = atoms_[factor];
   const bool simpler = exact_bits(factor) >= bits;
-  if (simpler && a.function.starts_with(kExact))
-    return modulo(Fraction(fractions_[a.args[0]]), bits);
+  if (simpler && a.kind == Atom::Kind::exact) return modulo(Fraction(fractions_[a.args[0]]), bits);
   if (simpler) {
     Indices indices;
     if (const auto body = opened(a, indices))
@@ -205,8 +203,9 @@ Reals::Fraction Reals::value_made(TermId id) {
     return add(multiply(mask, value(term.args[1])),
                multiply(add(number(1), mask, -1), value(term.args[2])));
   }
-  return with_range(function(fmt::format("{}{}", kExact, name(term.dtype)), {intern(modular)}),
-                    range);
+  return with_range(
+      atom({std::string(name(term.dtype)), {intern(modular)}, 0, {}, false, Atom::Kind::exact}),
+      range);
 }
 
 // ---- terms of integers
@@ -229,7 +228,7 @@ Reals::Fraction Reals::made_whole(const Term& term) {
       if (const auto value = integers_.number(term.at[0]))
         return wrapped(number(static_cast<long double>(*value)), term.dtype);
       const long double low = integers_.nonnegative(term.at[0]) ? 0 : -0x1p63L;
-      return with_range(atom({"index", {}, 0, term.at, false}), {low, 0x1p63L - 1});
+      return with_range(index_at(term.at[0]), {low, 0x1p63L - 1});
     }
     case Term::Kind::call: return whole_call(term);
     case Term::Kind::reduce: return whole_reduce(term);
