@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "graph/graph.hpp"
@@ -27,8 +26,9 @@ struct NoMeaning {
   std::string why;
 };
 
-/// Ops with a body whose meaning is nevertheless defined here, so they must not be unfolded.
-inline constexpr Primitive kOwnMeaning[] = {Primitive::pad_last};
+/// Returns true for an op with a body whose meaning is nevertheless defined here, so it must not be
+/// unfolded.
+[[nodiscard]] inline bool has_own_meaning(Primitive op) { return op == Primitive::pad_last; }
 
 class Elements {
  public:

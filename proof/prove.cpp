@@ -460,9 +460,7 @@ ContextPtr with_own_meanings(const Context& context) {
   OpTable ops;
   for (std::size_t i = 0; i < context.ops.size(); ++i) {
     Op op = context.ops[OpId(i)];
-    if (std::find(std::begin(kOwnMeaning), std::end(kOwnMeaning), op.primitive) !=
-        std::end(kOwnMeaning))
-      op.body.clear();
+    if (has_own_meaning(op.primitive)) op.body.clear();
     (void)ops.declare(std::move(op));
   }
   out->ops = std::move(ops);

@@ -3,8 +3,6 @@
 // in a sharded table is recorded until a mask removes the other ranks' rows (masked.hpp). An op
 // without a meaning passes a cut through only along axes that are granted to be independent.
 #include <algorithm>
-#include <set>
-#include <string_view>
 
 #include "proof/equal/masked.hpp"
 #include "proof/equal/transfer.hpp"
