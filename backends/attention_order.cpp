@@ -8,7 +8,7 @@
 #include "backends/interpreter/kernels.hpp"
 #include "backends/program.hpp"
 #include "backends/sequences.hpp"
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 #include "tensor/numerics.hpp"
 
 namespace pw {

@@ -2,7 +2,7 @@
 #include <bit>
 #include <cmath>
 
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 
 namespace pw::single {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "discover/evaluate.hpp"
-#include "graph/primitive.hpp"
+#include "graph/ops/primitive.hpp"
 
 namespace pw::discover {
 

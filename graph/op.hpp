@@ -13,7 +13,7 @@
 #include "base/diagnostic.hpp"
 #include "base/special_members.hpp"
 #include "graph/attribute.hpp"
-#include "graph/primitive.hpp"
+#include "graph/ops/primitive.hpp"
 #include "graph/statement.hpp"
 
 namespace pw {

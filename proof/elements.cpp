@@ -217,8 +217,7 @@ class NodeElements {
     return std::any_of(facts.begin(), facts.end(), bounds) && i_.nonnegative(value);
   }
 
-  /// The larger and the smaller of whole numbers, where one of them is an index or a number: which
-  /// it is is a case.
+  /// The extreme of two integers of which one is an index or a number; each choice is a case.
   std::optional<TermId> extreme_of_integers(Function op, const std::vector<TermId>& args) {
     if (!among(op, {Function::maximum, Function::minimum})) return std::nullopt;
     if (dtype() != DType::i64 && (dtype() != DType::i32 || e_.terms_.any_dtype()))
@@ -692,7 +691,7 @@ TermId Elements::element(ValueId value, const std::vector<Ix>& at, Ix rank, std:
   return out;
 }
 
-/// Where the body parts at a place of the index, the range is cut there.
+/// Splits the range where the body splits at a position of the index.
 TermId Elements::reduce(Function function, DType dtype, Ix extent, std::uint32_t level,
                         const std::function<std::vector<TermId>(Ix, std::uint32_t)>& body) {
   if (integers_.number(extent) == 0 &&

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "graph/primitive.hpp"
+#include "graph/ops/primitive.hpp"
 
 /// X(name): functions that are neither pointwise primitives nor reductions. A join adds or
 /// multiplies the parts of a reduction whose range was cut; `ranks` is the sum over all ranks.

@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 #include "proof/index_levels.hpp"
 #include "tensor/numerics.hpp"
 

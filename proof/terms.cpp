@@ -206,20 +206,20 @@ std::optional<TermId> Terms::of_any_dtype(const Term& term) {
   if (among(op, {Function::div, Function::mul}) && is_number(term.args[1], 1.0) && same_dtype(0))
     return term.args[0];
   if (op == Function::mul && is_number(term.args[0], 1.0) && same_dtype(1)) return term.args[1];
-  // |x| is x or -x, of which the squares are one.
+  // |x| is x or -x, whose squares are equal.
   if (op == Function::mul && term.args[0] == term.args[1] && is(0, Function::abs) &&
       same_dtype(0)) {
     const TermId x = arg(0).args[0];
     if (terms_[x.index].dtype == term.dtype) return call(op, term.dtype, {x, x});
   }
-  // What is left is smaller than the divisor, and has the sign of what was divided.
+  // A remainder is smaller than the divisor and has the dividend's sign.
   if (op == Function::fmod && is(0, Function::fmod) && arg(0).args[1] == term.args[1] &&
       same_dtype(0) && arg(0).dtype == terms_[arg(0).args[0].index].dtype)
     return term.args[0];
   if (op == Function::gt) return call(Function::lt, term.dtype, {term.args[1], term.args[0]});
   if (op == Function::ge) return call(Function::le, term.dtype, {term.args[1], term.args[0]});
   if (op != Function::lt) return std::nullopt;
-  // A NaN is below nothing and nothing is below it, and an extreme of it is one.
+  // Comparisons with NaN are false, and an extreme of NaN is NaN.
   if (term.args[0] == term.args[1]) return number(0, DType::b8);
   const auto below = [&](TermId a, TermId b) { return call(Function::lt, term.dtype, {a, b}); };
   const auto of = [&](std::size_t i) { return std::pair(arg(i).args[0], arg(i).args[1]); };

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 #include "tensor/numerics.hpp"
 
 namespace pw {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/primitive.hpp"
+#include "graph/ops/primitive.hpp"
 #include "verify/bounds.hpp"
 
 namespace pw {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 
 namespace pw::eager {
 

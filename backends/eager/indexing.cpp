@@ -10,7 +10,7 @@
 
 #include "backends/eager/kernels.hpp"
 #include "base/try.hpp"
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 #include "tensor/parallel.hpp"
 
 namespace pw::eager {

@@ -1,5 +1,5 @@
 #include "backends/eager/kernels.hpp"
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 
 namespace pw::eager {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "backends/eager/curves.hpp"
 #include "backends/eager/kernels.hpp"
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 
 namespace pw::eager {
 namespace {

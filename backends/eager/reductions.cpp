@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "backends/eager/kernels.hpp"
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 
 namespace pw::eager {
 namespace {

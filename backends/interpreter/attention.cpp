@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "backends/interpreter/kernels.hpp"
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 
 namespace pw {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "backends/interpreter/kernels.hpp"
 #include "base/try.hpp"
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 
 namespace pw {
 namespace {

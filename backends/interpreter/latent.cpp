@@ -4,7 +4,7 @@
 #include "backends/interpreter/kernels.hpp"
 #include "backends/sequences.hpp"
 #include "base/hash.hpp"
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 
 namespace pw {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "backends/interpreter/kernels.hpp"
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 #include "tensor/numerics.hpp"
 
 namespace pw {

@@ -7,7 +7,7 @@
 
 #include "backends/interpreter/kernels.hpp"
 #include "backends/sequences.hpp"
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 #include "tensor/linalg/gemm.hpp"
 
 namespace pw {

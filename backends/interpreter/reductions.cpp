@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/interpreter/kernels.hpp"
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 
 namespace pw {
 namespace {

@@ -398,7 +398,7 @@ class Comparison {
       case Spread::Kind::whole: return "is the same on all ranks";
       case Spread::Kind::partial:
         return fmt::format(
-            "is on each rank a part of {}: an all_reduce is missing",
+            "is only a part of {} on each rank: an all_reduce is missing",
             of_first(spread.whole, spread.join == Primitive::sum ? "the sum" : "the extreme"));
       case Spread::Kind::cut:
         return fmt::format("is split along axis {}: an all_gather is missing", spread.axis);

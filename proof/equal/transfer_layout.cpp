@@ -209,7 +209,7 @@ Transfer::Found Transfer::split() {
 Transfer::Found Transfer::cat() {
   const auto at = axis();
   if (!is(Primitive::cat) || !at) return std::nullopt;
-  const Spread* filled = nullptr;  // what is empty adds nothing
+  const Spread* filled = nullptr;  // empty operands add nothing
   std::size_t count = 0;
   for (std::size_t i = 0; i < in_.size(); ++i) {
     if (wholes_.dims().value(local_operand(i)[*at]) == 0) continue;

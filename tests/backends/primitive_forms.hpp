@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 
 namespace pw::test {
 

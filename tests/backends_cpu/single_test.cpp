@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/hash.hpp"
-#include "graph/scalar_functions.hpp"
+#include "graph/ops/scalar_functions.hpp"
 #include "tests/catch.hpp"
 
 namespace {

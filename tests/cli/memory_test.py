@@ -189,8 +189,8 @@ class Memory(ProgramTest):
         self.assertEqual(got, {"a": ([3, 2], [v + 1 for v in X]), "b": ([3, 2], [2 * v for v in X])})
         graph = self.file("m.fx.txt", self.SLICED)
         said = self.pwr("import", graph).stderr
-        self.assertIn("note: s77 <= 5 is assumed, as `first` is stated as f32[s77, 2]; other sizes are refused", said)
-        self.assertIn("note: s77 <= 4 is assumed", said)
+        self.assertIn("note: assumed: s77 <= 5, because `first` is stated as f32[s77, 2]; other sizes are refused", said)
+        self.assertIn("note: assumed: s77 <= 4", said)
         self.assertIn("a step has 7 tokens, but the graph declares symbol s77 in 1..4", self.pwr("run", graph, "--tokens", "7", code=2).stderr)
         self.pwr("run", graph, "--check")  # the usual sizes that the graph has
 

@@ -1,13 +1,13 @@
 // Scalar definitions of the primitives that compute. The interpreter, eager and row programs derive
-// their tables from the rows of graph/primitive.hpp; generated code calls the function pw_NAME of
-// tensor/prelude.cu. `sub` is written once below, and `pw_sub` once there.
+// their tables from the rows of graph/ops/primitive.hpp; generated code calls the function pw_NAME
+// of tensor/prelude.cu. `sub` is written once below, and `pw_sub` once there.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
 
-#include "graph/primitive.hpp"
+#include "graph/ops/primitive.hpp"
 
 /// Functions that no library provides: those of the prelude, from the same text that generated
 /// kernels use. Compiled into this program without contraction of products and sums.

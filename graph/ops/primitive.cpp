@@ -1,4 +1,4 @@
-#include "graph/primitive.hpp"
+#include "graph/ops/primitive.hpp"
 
 #include <map>
 
