@@ -138,7 +138,7 @@ class Integers {
   bool by_solver(Ix p);
   bool refuted_by_samples(Ix p);
   bool fit(std::size_t n);
-  bool mend(Ix fact, std::size_t n);
+  bool repair(Ix fact, std::size_t n);
   void forget_dependent(std::size_t n);
   std::optional<std::int64_t> sample(AtomNumber atom, std::size_t n);
   std::optional<std::int64_t> sample(Ix p, std::size_t n);

@@ -81,20 +81,20 @@ std::optional<std::int64_t> Integers::sample(Ix p, std::size_t n) {
 
 /// Returns true if a sample satisfies the facts, after repairs of its numbers if necessary.
 bool Integers::fit(std::size_t n) {
-  constexpr int kMostMends = 12;
-  for (int mends = 0; mends <= kMostMends; ++mends) {
+  constexpr int kMostRepairs = 12;
+  for (int repairs = 0; repairs <= kMostRepairs; ++repairs) {
     const auto broken = std::find_if(facts_.begin(), facts_.end(), [&](Ix fact) {
       const auto value = sample(fact, n);
       return !value || *value < 0;
     });
     if (broken == facts_.end()) return true;
-    if (!mend(*broken, n)) return false;
+    if (!repair(*broken, n)) return false;
   }
   return false;
 }
 
 /// Changes the value of one atom so that the fact holds.
-bool Integers::mend(Ix fact, std::size_t n) {
+bool Integers::repair(Ix fact, std::size_t n) {
   constexpr std::int64_t kFar = 1 << 20;
   const auto value = sample(fact, n);
   if (!value || *value < -kFar) return false;

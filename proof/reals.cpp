@@ -780,14 +780,14 @@ bool Reals::equal(TermId a, TermId b) {
     if (!std::isfinite(most)) return false;
     for (const auto& [monomial, factor] : difference)
       if (!(std::abs(factor) <= 1e-12L * most)) return false;
-    std::set<std::string> under_a, under_b, apart;
+    std::set<std::string> under_a, under_b, distinct;
     std::set<TermId> seen;
     collect_under(a, under_a, seen);
     seen.clear();
     collect_under(b, under_b, seen);
     std::set_symmetric_difference(under_a.begin(), under_a.end(), under_b.begin(), under_b.end(),
-                                  std::inserter(apart, apart.begin()));
-    return apart.empty() || agree_at_zeros(a, b, apart);
+                                  std::inserter(distinct, distinct.begin()));
+    return distinct.empty() || agree_at_zeros(a, b, distinct);
   } catch (const TooLarge&) {
     too_large_ = true;
     return false;

@@ -43,7 +43,7 @@ class Reals {
   };
   /// An element of an input, or a function of fractions.
   struct Atom {
-    /// The functions that have laws. All others are told apart by their names.
+    /// The functions that have laws. All others differ by their names alone.
     enum class Kind : std::uint8_t {
       named,
       index,  ///< the integer at[0]

@@ -286,14 +286,14 @@ bool WitnessSearch::overflows(TermId a, TermId b, Sample& sample) const {
   if (!x || !y) return false;
   evaluated_ = true;
   const double bound = allowed(*x, *y);
-  const auto apart = [&](const Scalar& left, const Scalar& right) {
+  const auto distinct = [&](const Scalar& left, const Scalar& right) {
     if (!finite(left) || !finite(right)) return leaves_range(left, right);
     return std::abs(left.real - right.real) > bound;
   };
-  if (!apart(x->value, y->value)) return false;
+  if (!distinct(x->value, y->value)) return false;
   Machine strict(terms_, sample.inputs(), Machine::Mode::strict);
   const auto left = strict.run(a), right = strict.run(b);
-  if (!left || !right || !apart(left->value, right->value)) return false;
+  if (!left || !right || !distinct(left->value, right->value)) return false;
   sample.left = left->value;
   sample.right = right->value;
   return true;

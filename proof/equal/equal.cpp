@@ -165,10 +165,10 @@ class Comparison {
     const ValueId left = input_named(single_, name);
     if (!left.valid() || single_.type(left) != rank.type(input)) {
       // It may be irrelevant; its readers remain unproved otherwise.
-      Spread apart;
+      Spread distinct;
       for (std::size_t r = 0; r < ranks_.size(); ++r)
-        apart.each.push_back(wholes_.input(name, ranks_[r].type(ranks_[r].inputs()[at(input)])));
-      spreader_->set(input, std::move(apart));
+        distinct.each.push_back(wholes_.input(name, ranks_[r].type(ranks_[r].inputs()[at(input)])));
+      spreader_->set(input, std::move(distinct));
       unrelated_.insert(input);
       return true;
     }

@@ -348,16 +348,16 @@ class Z3 final : public SolverLibrary {
         answer.left = written(c, model->eval(a, true));
         answer.right = written(c, model->eval(b, true));
       };
-      const z3::expr apart = a != b;
+      const z3::expr distinct = a != b;
       const z3::expr zeros = !a.is_fpa() ? c.bool_val(false) : a.mk_is_zero() && b.mk_is_zero();
       const z3::expr finite = !nan && !infinite;
-      const z3::check_result all = some(apart);
+      const z3::check_result all = some(distinct);
       if (all == z3::unsat) {
         answer.kind = FloatAnswer::Kind::same;
         return answer;
       }
       if (all == z3::unknown) return unanswered();
-      const z3::check_result values = some(apart && finite && !zeros);
+      const z3::check_result values = some(distinct && finite && !zeros);
       if (values == z3::unknown) return unanswered();
       if (values == z3::sat) {
         show();
@@ -366,7 +366,7 @@ class Z3 final : public SolverLibrary {
       }
       answer.kind = FloatAnswer::Kind::special;
       const auto for_some = [&](const z3::expr& where) {
-        if (some(apart && where) != z3::sat) return false;
+        if (some(distinct && where) != z3::sat) return false;
         if (answer.element.empty()) show();  // the first kind is shown
         return true;
       };
