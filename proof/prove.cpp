@@ -141,7 +141,7 @@ bool computes_with_integers(const Terms& terms, TermId id) {
   return found;
 }
 
-/// Returns true if the solver knows more of a function than that it is one.
+/// Returns true if the solver interprets the function.
 bool known_to_solver(Function f) {
   return among(
       f, {Function::add,        Function::sub,         Function::mul,        Function::div,

@@ -198,8 +198,8 @@ Transfer::Found Transfer::stepped() {
 Transfer::Found Transfer::granted() {
   if (!some(Spread::Kind::cut) || some(Spread::Kind::each) || some(Spread::Kind::partial))
     return std::nullopt;
-  const auto said = spreader_.granted_.find(op_.name);
-  if (said == spreader_.granted_.end() && !op_.traits.rowwise) return std::nullopt;
+  const auto found = spreader_.granted_.find(op_.name);
+  if (found == spreader_.granted_.end() && !op_.traits.rowwise) return std::nullopt;
   std::optional<std::size_t> at;
   Shape parts;
   for (std::size_t i = 0; i < in_.size(); ++i) {
@@ -212,7 +212,7 @@ Transfer::Found Transfer::granted() {
   }
   const bool by_rows = op_.traits.rowwise && *at + 1 < local_operand(0).size();
   const bool by_word =
-      said != spreader_.granted_.end() && said->second.contains(static_cast<std::int64_t>(*at));
+      found != spreader_.granted_.end() && found->second.contains(static_cast<std::int64_t>(*at));
   if (!by_rows && !by_word) return std::nullopt;
   const auto there = wholes_.find(graph().op(nodes_[0]), wholes_in(), attributes());
   if (!there) return std::nullopt;

@@ -222,7 +222,7 @@ TEST_CASE("artifact: what has changed since is noticed", "[artifact]") {
   const std::string library = library_digest();
   std::string other = library;
   other[0] = other[0] == 'a' ? 'b' : 'a';
-  CHECK(error_of(changed(path, library, other)).find("PW1219: the bodies of ops") == 0);
+  CHECK(error_of(changed(path, library, other)).find("PW1219: it was compiled with other op bodies") == 0);
   if (const std::string here = processor(); !here.empty()) {
     const auto artifact = read_artifact(path);
     REQUIRE(artifact);
@@ -247,10 +247,10 @@ TEST_CASE("artifact: a damaged or wrong file is refused", "[artifact]") {
         "PW1218");
   RunRequest twice = of_artifact(path);
   twice.rules = {{"llm"}, "o2", {}};
-  CHECK(outcome_of(twice).error.find("PW1218: an artifact is rewritten") == 0);
+  CHECK(outcome_of(twice).error.find("PW1218: an artifact is already rewritten") == 0);
   RunRequest set = of_artifact(path);
   set.graph.values = {"n=4"};
-  CHECK(outcome_of(set).error.find("PW1218: an artifact has its symbols' numbers") == 0);
+  CHECK(outcome_of(set).error.find("PW1218: the symbols of an artifact already have values") == 0);
   // Objects that are not the ones their keys name, in a file that was sealed with them.
   std::string broken = bytes;
   const std::size_t elf = broken.find(
