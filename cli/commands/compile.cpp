@@ -110,9 +110,7 @@ void run_tune(const Options& options, const TuneArgs& args) {
       fmt::format("{} of {} differ from the default schedule", tuned.gains, tuned.rows.size()));
 }
 
-}  // namespace
-
-void add_compile_commands(CLI::App& app, const Options& options) {
+void add_compile_command(CLI::App& app, const Options& options) {
   auto compile = std::make_shared<CompileArgs>();
   auto* sub = app.add_subcommand(
       "compile", "Rewrite, split, plan, and emit each piece's kernels as CUDA C++ and cubins");
@@ -170,11 +168,14 @@ void add_compile_commands(CLI::App& app, const Options& options) {
       "rms_norm "
       "--widths 1024,4096 --arch sm_90 -o quality.html");
   sub->callback([compile, &options] { run_compile(options, *compile); });
+}
 
+void add_tune_command(CLI::App& app, const Options& options) {
   auto tune = std::make_shared<TuneArgs>();
-  sub = app.add_subcommand("tune",
-                           "Find the best schedule for each kernel: compile candidates, drop those "
-                           "that spill, time the rest");
+  auto* sub =
+      app.add_subcommand("tune",
+                         "Find the best schedule for each kernel: compile candidates, drop those "
+                         "that spill, time the rest");
   tune->graph.add_to(*sub);
   tune->rules.add_to(*sub);
   tune->plan.add_to(*sub);
@@ -202,6 +203,13 @@ void add_compile_commands(CLI::App& app, const Options& options) {
       "  pwr tune model.json -r llm -p o2 --tokens 1,64,4096 -o schedules.json\n"
       "  pwr compile model.json -r llm -p o2 --schedules schedules.json -o compiled/");
   sub->callback([tune, &options] { run_tune(options, *tune); });
+}
+
+}  // namespace
+
+void add_compile_commands(CLI::App& app, const Options& options) {
+  add_compile_command(app, options);
+  add_tune_command(app, options);
 }
 
 }  // namespace pw::cli

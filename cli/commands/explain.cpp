@@ -190,9 +190,7 @@ void run_match(const Options& options, const MatchArgs& args) {
   throw Exit{kNegative};
 }
 
-}  // namespace
-
-void add_explain_commands(CLI::App& app, const Options& options) {
+void add_explain_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<ExplainArgs>();
   auto* sub =
       app.add_subcommand("explain", "Explain why a rule did not match, or what a code means");
@@ -244,7 +242,9 @@ void add_explain_commands(CLI::App& app, const Options& options) {
       "  pwr explain N08\n"
       "  pwr explain PW0220");
   sub->callback([args, &options] { run_explain(options, *args); });
+}
 
+void add_match_command(CLI::App& app, const Options& options) {
   auto match = std::make_shared<MatchArgs>();
   auto* find = app.add_subcommand("match", "List where a pattern matches, without a rule");
   find->add_option("pattern", match->pattern, "the left side of a rule")->required();
@@ -261,6 +261,13 @@ void add_explain_commands(CLI::App& app, const Options& options) {
       "  pwr match 'n = rms(x, w){eps}  q = static_scaled_fp8_quant(n, s)' model.json -r llm\n"
       "  pwr match 'y = mm(x: bf16[n, k], w) where k >= 4096' model.json --format json");
   find->callback([match, &options] { run_match(options, *match); });
+}
+
+}  // namespace
+
+void add_explain_commands(CLI::App& app, const Options& options) {
+  add_explain_command(app, options);
+  add_match_command(app, options);
 }
 
 }  // namespace pw::cli

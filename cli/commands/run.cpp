@@ -283,9 +283,7 @@ void RunArgs::add_to(CLI::App& sub, bool graph_required) {
       ->configurable();
 }
 
-}  // namespace
-
-void add_run_commands(CLI::App& app, const Options& options) {
+void add_run_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<RunArgs>();
   auto* sub = app.add_subcommand("run", "Rewrite, split, plan and execute a graph");
   args->add_to(*sub);
@@ -339,10 +337,12 @@ void add_run_commands(CLI::App& app, const Options& options) {
       "  pwr run model.json -r llm -p o2 -D tp=2 --ranks 2 --replicated ids,embed_w --check\n"
       "  mpirun -n 2 pwr run model.json -r llm -p o2 -D tp=2 --ranks mpi --check");
   sub->callback([args, &options] { run_run(options, *args); });
+}
 
+void add_report_command(CLI::App& app, const Options& options) {
   auto reported = std::make_shared<RunArgs>();
   reported->run.execute = false;
-  sub = app.add_subcommand(
+  auto* sub = app.add_subcommand(
       "report", "Rewrite, split and plan a graph, and report all of it as a page or text");
   reported->add_to(*sub, false);
   sub->add_flag("--run", reported->run.execute,
@@ -368,6 +368,13 @@ void add_run_commands(CLI::App& app, const Options& options) {
       "  pwr report model.json -r mine.pwr -p mine -o after.json\n"
       "  pwr report --diff before.json after.json     what did my rules change?");
   sub->callback([reported, &options] { run_report(options, *reported); });
+}
+
+}  // namespace
+
+void add_run_commands(CLI::App& app, const Options& options) {
+  add_run_command(app, options);
+  add_report_command(app, options);
 }
 
 }  // namespace pw::cli
