@@ -23,6 +23,29 @@ std::string backend_help() {
   return out;
 }
 
+/// Adds the options for a plan and weights from files.
+void add_file_options(CLI::App& app, ExecutionRequest& stated) {
+  CLI::Option* given = app.add_option("--plan", stated.planned,
+                                      "use this plan.json, written by pwr plan or --report")
+                           ->type_name("FILE")
+                           ->configurable();
+  for (const char* option :
+       {"--max-tokens", "--ranges", "--sizes", "--size-cap", "--compile-sizes", "--max-requests",
+        "--speculative-tokens", "--sequence-parallel", "--loras", "--mode"})
+    given->excludes(app.get_option(option));
+  CLI::Option* file = app.add_option("--weights", stated.weights,
+                                     "load weights and any other inputs present from this "
+                                     "safetensors file or .pt2; the rest are generated from --seed")
+                          ->type_name("FILE")
+                          ->configurable();
+  app.add_option("--map", stated.map,
+                 "JSON that maps inputs to tensors of --weights: {\"l{i}_qkv_w\": "
+                 "\"layers.{i}.qkv.weight\"}; default: the tensor with the same name")
+      ->type_name("FILE")
+      ->needs(file)
+      ->configurable();
+}
+
 }  // namespace
 
 void EngineArgs::fill(const Session& session, ExecutionRequest& request) const {
@@ -73,25 +96,7 @@ void EngineArgs::add_to(CLI::App& app, bool graph_required) {
                  "built-in table")
       ->type_name("FILE|none")
       ->configurable();
-  CLI::Option* given = app.add_option("--plan", stated.planned,
-                                      "use this plan.json, written by pwr plan or --report")
-                           ->type_name("FILE")
-                           ->configurable();
-  for (const char* option :
-       {"--max-tokens", "--ranges", "--sizes", "--size-cap", "--compile-sizes", "--max-requests",
-        "--speculative-tokens", "--sequence-parallel", "--loras", "--mode"})
-    given->excludes(app.get_option(option));
-  CLI::Option* file = app.add_option("--weights", stated.weights,
-                                     "load weights and any other inputs present from this "
-                                     "safetensors file or .pt2; the rest are generated from --seed")
-                          ->type_name("FILE")
-                          ->configurable();
-  app.add_option("--map", stated.map,
-                 "JSON that maps inputs to tensors of --weights: {\"l{i}_qkv_w\": "
-                 "\"layers.{i}.qkv.weight\"}; default: the tensor with the same name")
-      ->type_name("FILE")
-      ->needs(file)
-      ->configurable();
+  add_file_options(app, stated);
   app.add_option("--seed", stated.engine.seed, "seed of generated weights and inputs")
       ->capture_default_str()
       ->configurable();

@@ -18,6 +18,50 @@ void run_split(const Options& options, const SplitArgs& args) {
   session.say(split_summary(pieces));
 }
 
+/// Adds the options for the token counts to plan for.
+void add_token_options(CLI::App& app, PlanArgs& args) {
+  app.add_option("--max-tokens", args.stated.max_tokens, "largest token count to plan for")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str()
+      ->configurable();
+  app.add_option("--ranges", args.ranges, "end points of token ranges: 8,32")
+      ->type_name("LIST")
+      ->configurable();
+  CLI::Option* sizes_option =
+      app.add_option("--sizes", args.sizes,
+                     "capture sizes to use instead of the default ones: 1,2,4,8")
+          ->type_name("LIST")
+          ->configurable();
+  app.add_option("--size-cap", args.stated.size_cap,
+                 "largest of the default capture sizes; default: 512")
+      ->check(CLI::Range(1, 1 << 24))
+      ->excludes(sizes_option)
+      ->configurable();
+  app.add_option("--compile-sizes", args.compile_sizes,
+                 "also compile for exactly these token counts: 16,64,128")
+      ->type_name("LIST")
+      ->configurable();
+  app.add_option("--max-requests", args.stated.max_requests,
+                 "maximum sequences of a step, for the default capture sizes")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str()
+      ->configurable();
+  app.add_option(
+         "--speculative-tokens", args.stated.speculative_tokens,
+         "K: a decode step has 1+K tokens for each sequence; capture sizes are multiples of that")
+      ->check(CLI::Range(0, 1024))
+      ->type_name("K")
+      ->capture_default_str()
+      ->configurable();
+  app.add_option("--sequence-parallel", args.stated.sequence_parallel,
+                 "number of ranks that share the tokens of a step; all steps are padded to a "
+                 "multiple of it")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("RANKS")
+      ->capture_default_str()
+      ->configurable();
+}
+
 }  // namespace
 
 CutGraph prepared(const Session& session, const SplitArgs& args) {
@@ -55,45 +99,7 @@ void PlanArgs::add_to(CLI::App& app) {
       ->check(CLI::IsMember({"auto", "none"}))
       ->capture_default_str()
       ->configurable();
-  app.add_option("--max-tokens", stated.max_tokens, "largest token count to plan for")
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str()
-      ->configurable();
-  app.add_option("--ranges", ranges, "end points of token ranges: 8,32")
-      ->type_name("LIST")
-      ->configurable();
-  CLI::Option* sizes_option =
-      app.add_option("--sizes", sizes, "capture sizes to use instead of the default ones: 1,2,4,8")
-          ->type_name("LIST")
-          ->configurable();
-  app.add_option("--size-cap", stated.size_cap,
-                 "largest of the default capture sizes; default: 512")
-      ->check(CLI::Range(1, 1 << 24))
-      ->excludes(sizes_option)
-      ->configurable();
-  app.add_option("--compile-sizes", compile_sizes,
-                 "also compile for exactly these token counts: 16,64,128")
-      ->type_name("LIST")
-      ->configurable();
-  app.add_option("--max-requests", stated.max_requests,
-                 "maximum sequences of a step, for the default capture sizes")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str()
-      ->configurable();
-  app.add_option(
-         "--speculative-tokens", stated.speculative_tokens,
-         "K: a decode step has 1+K tokens for each sequence; capture sizes are multiples of that")
-      ->check(CLI::Range(0, 1024))
-      ->type_name("K")
-      ->capture_default_str()
-      ->configurable();
-  app.add_option("--sequence-parallel", stated.sequence_parallel,
-                 "number of ranks that share the tokens of a step; all steps are padded to a "
-                 "multiple of it")
-      ->check(CLI::Range(1, 65536))
-      ->type_name("RANKS")
-      ->capture_default_str()
-      ->configurable();
+  add_token_options(app, *this);
   app.add_option("--loras", loras, "also capture for these numbers of LoRA adapters: 1,4")
       ->type_name("LIST")
       ->configurable();

@@ -48,13 +48,8 @@ void run_pwviz(const Options& options, const VizArgs& args) {
     session.need(write_file(request.output.empty() ? "-" : request.output, picture));
 }
 
-int run(int argc, char** argv) {
-  CLI::App app(
-      "Draw graphs: before and after each pass, split into pieces, folded where they repeat.",
-      "pwviz");
-  refuse_found_values(app);
-  Options options;
-  VizArgs args;
+/// Adds the options for the graphs to draw and the rules.
+void add_input_options(CLI::App& app, VizArgs& args) {
   app.add_option(
          "files", args.picture.files,
          std::string(kGraphFiles) +
@@ -74,6 +69,10 @@ int run(int argc, char** argv) {
       ->configurable();
   add_type_option(app, args.graph.types);
   args.rules.add_to(app);
+}
+
+/// Adds the options for what a picture shows, and how.
+void add_view_options(CLI::App& app, VizArgs& args) {
   app.add_option("--pass", args.picture.pass,
                  "show the graph after this pass (its name or number; input is the first)")
       ->type_name("PASS")
@@ -105,6 +104,17 @@ int run(int argc, char** argv) {
       ->configurable();
   app.add_flag("!--no-split", args.picture.split, "do not split the graph at attention-like ops")
       ->configurable();
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(
+      "Draw graphs: before and after each pass, split into pieces, folded where they repeat.",
+      "pwviz");
+  refuse_found_values(app);
+  Options options;
+  VizArgs args;
+  add_input_options(app, args);
+  add_view_options(app, args);
   args.picture.split = true;
   args.plan.add_to(app);
   add_common_options(app, options);
