@@ -207,6 +207,43 @@ std::vector<cuda::TensorReport> tensor_kernels(const CompiledGraph& compiled, st
   return cuda::tensor_reports(*compiled.record.pieces, request, disassembler);
 }
 
+std::vector<Cell> tensor_row(const cuda::TensorReport& r) {
+  const Cell none = null_cell();
+  const auto moved = [&](cuda::AccessesByWidth cuda::AccessCounts::* kind) {
+    return r.accesses ? Cell(((*r.accesses).*kind).bytes()) : none;
+  };
+  const double ratio = r.seconds / r.bound_seconds;
+  const auto micros = [](double s) { return real_cell(s, fmt::format("{:.2f}", s * 1e6)); };
+  return {r.op,
+          r.arch,
+          r.work,
+          r.kernel,
+          r.uses,
+          r.tile,
+          r.parts,
+          r.threads,
+          r.usage ? Cell(r.usage->registers) : none,
+          r.usage ? Cell(r.usage->spill_stores + r.usage->spill_loads) : none,
+          r.sass ? Cell(r.sass->local) : none,
+          Cell(r.shared_bytes),
+          r.usage ? Cell(r.resident) : none,
+          r.usage ? real_cell(r.occupancy, percent(r.occupancy)) : none,
+          r.sass ? Cell(r.sass->tensor) : none,
+          micros(r.bound_seconds),
+          micros(r.seconds),
+          micros(r.adding),
+          real_cell(ratio, fmt::format("{:.2f}", ratio)),
+          r.bound_by,
+          r.floor_seconds ? micros(*r.floor_seconds) : none,
+          r.floor_seconds ? Cell(r.floor_by) : none,
+          moved(&cuda::AccessCounts::global_reads),
+          moved(&cuda::AccessCounts::global_writes),
+          moved(&cuda::AccessCounts::shared_reads),
+          moved(&cuda::AccessCounts::shared_writes),
+          r.accesses ? Cell(r.accesses->times()) : none,
+          r.error.empty() ? none : Cell(r.error)};
+}
+
 Table tensor_table(const std::vector<cuda::TensorReport>& reports) {
   Table table({"op",
                "arch",
@@ -236,42 +273,7 @@ Table tensor_table(const std::vector<cuda::TensorReport>& reports) {
                {"to shared", "shared_written_bytes"},
                "accesses",
                "error"});
-  const Cell none = null_cell();
-  for (const cuda::TensorReport& r : reports) {
-    const auto moved = [&](cuda::AccessesByWidth cuda::AccessCounts::* kind) {
-      return r.accesses ? Cell(((*r.accesses).*kind).bytes()) : none;
-    };
-    const double ratio = r.seconds / r.bound_seconds;
-    const auto micros = [](double s) { return real_cell(s, fmt::format("{:.2f}", s * 1e6)); };
-    table.add({r.op,
-               r.arch,
-               r.work,
-               r.kernel,
-               r.uses,
-               r.tile,
-               r.parts,
-               r.threads,
-               r.usage ? Cell(r.usage->registers) : none,
-               r.usage ? Cell(r.usage->spill_stores + r.usage->spill_loads) : none,
-               r.sass ? Cell(r.sass->local) : none,
-               Cell(r.shared_bytes),
-               r.usage ? Cell(r.resident) : none,
-               r.usage ? real_cell(r.occupancy, percent(r.occupancy)) : none,
-               r.sass ? Cell(r.sass->tensor) : none,
-               micros(r.bound_seconds),
-               micros(r.seconds),
-               micros(r.adding),
-               real_cell(ratio, fmt::format("{:.2f}", ratio)),
-               r.bound_by,
-               r.floor_seconds ? micros(*r.floor_seconds) : none,
-               r.floor_seconds ? Cell(r.floor_by) : none,
-               moved(&cuda::AccessCounts::global_reads),
-               moved(&cuda::AccessCounts::global_writes),
-               moved(&cuda::AccessCounts::shared_reads),
-               moved(&cuda::AccessCounts::shared_writes),
-               r.accesses ? Cell(r.accesses->times()) : none,
-               r.error.empty() ? none : Cell(r.error)});
-  }
+  for (const cuda::TensorReport& r : reports) table.add(tensor_row(r));
   return table;
 }
 
