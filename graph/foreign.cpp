@@ -148,6 +148,63 @@ const ForeignOps::Items* ForeignOps::find(std::string_view target) const {
   return it == by_target.end() ? nullptr : &it->second;
 }
 
+namespace {
+
+/// Adds a parameter for an operand, and passes it to the call.
+void pass_operand(const OperandDecl& operand, ForeignOp& out, Statement& call) {
+  ForeignParameter p;
+  p.names = {operand.name};
+  p.span = operand.span;
+  p.mut = operand.mut;
+  p.out = operand.out;
+  p.used = true;
+  if (operand.optional) p.default_value = Absent{};
+  Expr argument = path_to(operand.name, operand.span);
+  if (operand.variadic) {
+    Expr spread;
+    spread.kind = Expr::Kind::spread;
+    spread.span = operand.span;
+    spread.args.push_back(std::move(argument));
+    argument = std::move(spread);
+  }
+  call.value.args.push_back(std::move(argument));
+  out.parameters.push_back(std::move(p));
+}
+
+/// Adds a parameter for an attribute, and passes it to the call.
+void pass_attribute(const AttributeDecl& attribute, ForeignOp& out, Statement& call) {
+  ForeignParameter p;
+  p.names = {attribute.name};
+  p.span = attribute.span;
+  p.used = true;
+  p.kind = "attribute";
+  if (attribute.default_value)
+    p.default_value = *attribute.default_value;
+  else if (attribute.nullable)
+    p.default_value = Attribute(None{});
+  call.value.attributes.push_back({attribute.name, attribute.span, {}});
+  out.parameters.push_back(std::move(p));
+}
+
+/// Binds a result of the call to the operand that it replaces, or returns it.
+void bind_result(const Op& op, std::size_t i, ForeignOp& out, Statement& call) {
+  const ResultDecl& result = op.results[i];
+  Binder binder;
+  binder.span = result.span;
+  binder.spread = result.variadic;
+  const OperandDecl* from =
+      result.from ? &op.operands[static_cast<std::size_t>(*result.from)] : nullptr;
+  if (from && (from->mut || from->out)) {
+    binder.name = from->name;
+  } else {
+    binder.name = fmt::format("={}", i);
+    out.returns.push_back(binder.name);
+  }
+  call.binders.push_back(std::move(binder));
+}
+
+}  // namespace
+
 std::shared_ptr<const ForeignOp> declared_foreign(Context& context, std::string_view target) {
   target = foreign_target(target);
   if (target.find('.') == std::string_view::npos) return nullptr;
@@ -166,53 +223,9 @@ std::shared_ptr<const ForeignOp> declared_foreign(Context& context, std::string_
   call.value.kind = Expr::Kind::call;
   call.value.text = op.name;
   call.value.span = op.span;
-  for (const OperandDecl& operand : op.operands) {
-    ForeignParameter p;
-    p.names = {operand.name};
-    p.span = operand.span;
-    p.mut = operand.mut;
-    p.out = operand.out;
-    p.used = true;
-    if (operand.optional) p.default_value = Absent{};
-    Expr argument = path_to(operand.name, operand.span);
-    if (operand.variadic) {
-      Expr spread;
-      spread.kind = Expr::Kind::spread;
-      spread.span = operand.span;
-      spread.args.push_back(std::move(argument));
-      argument = std::move(spread);
-    }
-    call.value.args.push_back(std::move(argument));
-    out->parameters.push_back(std::move(p));
-  }
-  for (const AttributeDecl& attribute : op.attributes) {
-    ForeignParameter p;
-    p.names = {attribute.name};
-    p.span = attribute.span;
-    p.used = true;
-    p.kind = "attribute";
-    if (attribute.default_value)
-      p.default_value = *attribute.default_value;
-    else if (attribute.nullable)
-      p.default_value = Attribute(None{});
-    call.value.attributes.push_back({attribute.name, attribute.span, {}});
-    out->parameters.push_back(std::move(p));
-  }
-  for (std::size_t i = 0; i < op.results.size(); ++i) {
-    const ResultDecl& result = op.results[i];
-    Binder binder;
-    binder.span = result.span;
-    binder.spread = result.variadic;
-    const OperandDecl* from =
-        result.from ? &op.operands[static_cast<std::size_t>(*result.from)] : nullptr;
-    if (from && (from->mut || from->out)) {
-      binder.name = from->name;
-    } else {
-      binder.name = fmt::format("={}", i);
-      out->returns.push_back(binder.name);
-    }
-    call.binders.push_back(std::move(binder));
-  }
+  for (const OperandDecl& operand : op.operands) pass_operand(operand, *out, call);
+  for (const AttributeDecl& attribute : op.attributes) pass_attribute(attribute, *out, call);
+  for (std::size_t i = 0; i < op.results.size(); ++i) bind_result(op, i, *out, call);
   out->body.push_back(std::move(call));
   return out;
 }

@@ -38,6 +38,10 @@ class Evaluator {
   Result<Attribute> arithmetic(const Expr& e, int depth);
   Result<Attribute> repeated(const Expr& e, const Attribute& list, const Attribute& times);
   Result<Attribute> call(const Expr& e, int depth);
+  Result<Attribute> axis_size(const Expr& e, int depth);
+  Result<Attribute> count_elements(const Expr& e);
+  Result<Attribute> count_users(const Expr& e);
+  Result<Attribute> extreme(const Expr& e, int depth);
   Result<Attribute> index(const Expr& e, int depth);
   Result<Attribute> native(const Expr& e, const Native& function, int depth);
   /// Returns the tensors that the first argument of a call names; none for an absent operand.
@@ -240,63 +244,71 @@ Result<Shape> Evaluator::shape_of(const Expr& e) {
   return error(e, "`" + print(e) + "` is not a tensor");
 }
 
+Result<Attribute> Evaluator::axis_size(const Expr& e, int depth) {
+  Shape shape = PW_TRY(shape_of(e.args[0]));
+  Result<Attribute> axis = value(e.args[1], depth + 1);
+  if (!axis) return axis;
+  auto i = std::get_if<std::int64_t>(&*axis);
+  auto rank = static_cast<std::int64_t>(shape.size());
+  if (!i || *i < -rank || *i >= rank)
+    return error(e, fmt::format("`{}`: the axis is outside a tensor of rank {}", print(e), rank));
+  return dim(shape[static_cast<std::size_t>(*i < 0 ? *i + rank : *i)]);
+}
+
+Result<Attribute> Evaluator::count_elements(const Expr& e) {
+  auto it = env_.find(e.args[0].text);
+  if (it != env_.end()) {
+    if (auto list = std::get_if<std::vector<ValueId>>(&it->second))
+      return Attribute(static_cast<std::int64_t>(list->size()));
+    if (auto s = std::get_if<Shape>(&it->second))
+      return Attribute(static_cast<std::int64_t>(s->size()));
+    if (auto a = std::get_if<Attribute>(&it->second)) {
+      if (auto dims = std::get_if<std::vector<DimId>>(a))
+        return Attribute(static_cast<std::int64_t>(dims->size()));
+      if (auto reals = std::get_if<std::vector<double>>(a))
+        return Attribute(static_cast<std::int64_t>(reals->size()));
+      if (auto texts = std::get_if<std::vector<std::string>>(a))
+        return Attribute(static_cast<std::int64_t>(texts->size()));
+    }
+  }
+  return error(e, "`" + print(e) + "`: not a list");
+}
+
+Result<Attribute> Evaluator::count_users(const Expr& e) {
+  std::vector<ValueId> read = PW_TRY(tensors(e));
+  std::int64_t users = 0;
+  for (ValueId v : read) {
+    const std::vector<ValueId>& outputs = graph_->outputs();
+    users += static_cast<std::int64_t>(graph_->users(v).size());
+    users += std::count(outputs.begin(), outputs.end(), v);
+  }
+  return Attribute(users);
+}
+
+Result<Attribute> Evaluator::extreme(const Expr& e, int depth) {
+  Result<Attribute> a = value(e.args[0], depth + 1);
+  if (!a) return a;
+  Result<Attribute> b = value(e.args[1], depth + 1);
+  if (!b) return b;
+  auto x = as_real(*a), y = as_real(*b);
+  if (auto d = as_dim(*a), f = as_dim(*b); (!x || !y) && d && f) {
+    DimId r = e.text == "min" ? context_.dims.min(*d, *f) : context_.dims.max(*d, *f);
+    if (r.valid()) return dim(r);
+  }
+  if (!x || !y) return error(e, "`" + print(e) + "` needs two numbers");
+  return (*x < *y) == (e.text == "min") ? *a : *b;
+}
+
 Result<Attribute> Evaluator::call(const Expr& e, int depth) {
   auto arity = [&](std::size_t n) { return e.args.size() == n; };
-  if (e.text == "size" && arity(2)) {
-    Shape shape = PW_TRY(shape_of(e.args[0]));
-    Result<Attribute> axis = value(e.args[1], depth + 1);
-    if (!axis) return axis;
-    auto i = std::get_if<std::int64_t>(&*axis);
-    auto rank = static_cast<std::int64_t>(shape.size());
-    if (!i || *i < -rank || *i >= rank)
-      return error(e, fmt::format("`{}`: the axis is outside a tensor of rank {}", print(e), rank));
-    return dim(shape[static_cast<std::size_t>(*i < 0 ? *i + rank : *i)]);
-  }
+  if (e.text == "size" && arity(2)) return axis_size(e, depth);
   if (e.text == "rank" && arity(1)) {
     Shape shape = PW_TRY(shape_of(e.args[0]));
     return Attribute(static_cast<std::int64_t>(shape.size()));
   }
-  if (e.text == "count" && arity(1) && e.args[0].kind == Kind::path) {
-    auto it = env_.find(e.args[0].text);
-    if (it != env_.end()) {
-      if (auto list = std::get_if<std::vector<ValueId>>(&it->second))
-        return Attribute(static_cast<std::int64_t>(list->size()));
-      if (auto s = std::get_if<Shape>(&it->second))
-        return Attribute(static_cast<std::int64_t>(s->size()));
-      if (auto a = std::get_if<Attribute>(&it->second)) {
-        if (auto dims = std::get_if<std::vector<DimId>>(a))
-          return Attribute(static_cast<std::int64_t>(dims->size()));
-        if (auto reals = std::get_if<std::vector<double>>(a))
-          return Attribute(static_cast<std::int64_t>(reals->size()));
-        if (auto texts = std::get_if<std::vector<std::string>>(a))
-          return Attribute(static_cast<std::int64_t>(texts->size()));
-      }
-    }
-    return error(e, "`" + print(e) + "`: not a list");
-  }
-  if (e.text == "users" && arity(1)) {
-    std::vector<ValueId> read = PW_TRY(tensors(e));
-    std::int64_t users = 0;
-    for (ValueId v : read) {
-      const std::vector<ValueId>& outputs = graph_->outputs();
-      users += static_cast<std::int64_t>(graph_->users(v).size());
-      users += std::count(outputs.begin(), outputs.end(), v);
-    }
-    return Attribute(users);
-  }
-  if ((e.text == "min" || e.text == "max") && arity(2)) {
-    Result<Attribute> a = value(e.args[0], depth + 1);
-    if (!a) return a;
-    Result<Attribute> b = value(e.args[1], depth + 1);
-    if (!b) return b;
-    auto x = as_real(*a), y = as_real(*b);
-    if (auto d = as_dim(*a), f = as_dim(*b); (!x || !y) && d && f) {
-      DimId r = e.text == "min" ? context_.dims.min(*d, *f) : context_.dims.max(*d, *f);
-      if (r.valid()) return dim(r);
-    }
-    if (!x || !y) return error(e, "`" + print(e) + "` needs two numbers");
-    return (*x < *y) == (e.text == "min") ? *a : *b;
-  }
+  if (e.text == "count" && arity(1) && e.args[0].kind == Kind::path) return count_elements(e);
+  if (e.text == "users" && arity(1)) return count_users(e);
+  if ((e.text == "min" || e.text == "max") && arity(2)) return extreme(e, depth);
   if (auto it = context_.natives.find(e.text); it != context_.natives.end())
     return native(e, it->second, depth);
   return error(e, "unknown function `" + e.text + "` in an expression",
