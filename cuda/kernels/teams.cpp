@@ -375,6 +375,32 @@ class TeamEmitter {
     }
   }
 
+  /// Begins the loop over the passes that each of `parts` parts of the team executes.
+  void begin_passes(const Statement& s, const Team& team, int parts, int depth) {
+    const std::int64_t n = columns(s.var);
+    const std::string id = std::to_string(s.var.index);
+    if (team.spread && kernel_.schedule.passes > 1) {
+      line(depth, fmt::format("for (long long g{0} = part * {1}; g{0} < {2}; g{0} += {3}) {{", id,
+                              parts, n, std::int64_t{parts} * kernel_.column_blocks));
+    } else if (team.spread) {
+      line(depth, fmt::format("if (part * {} < {}) {{", parts, n));
+      line(depth + 1, fmt::format("const long long g{} = part * {};", id, parts));
+    } else if (n >= 0 && n <= parts) {
+      line(depth, "{");
+      line(depth + 1, fmt::format("const long long g{} = 0;", id));
+    } else if (team.groups > 1) {
+      // Pass k of a thread has the same columns as in a loop over all of them.
+      if (unrolled_.count(&s) != 0) text_.out += "#pragma unroll\n";
+      line(depth,
+           fmt::format("for (int g{0} = 0; g{0} < {1}; g{0} += {2}) {{", id,
+                       (n + parts - 1) / parts * (parts / team.groups), parts / team.groups));
+    } else {
+      if (unrolled_.count(&s) != 0) text_.out += "#pragma unroll\n";
+      line(depth, fmt::format("for (long long g{0} = 0; g{0} < {1}; g{0} += {2}) {{", id,
+                              width(s.var), parts));
+    }
+  }
+
   /// Emits a loop around other loops: parts of the team execute a pass each.
   void shared_out(const Statement& s, const Team& team, int depth) {
     Team part = team;
@@ -391,26 +417,7 @@ class TeamEmitter {
     const bool guarded = !whole && (TeamSize::reductions(s.first) == 0 || apart);
     part.repeated = team.repeated || (!once && !(team.spread && kernel_.schedule.passes == 1));
     part.spread = false;
-    if (team.spread && kernel_.schedule.passes > 1) {
-      line(depth, fmt::format("for (long long g{0} = part * {1}; g{0} < {2}; g{0} += {3}) {{", id,
-                              parts, n, std::int64_t{parts} * kernel_.column_blocks));
-    } else if (team.spread) {
-      line(depth, fmt::format("if (part * {} < {}) {{", parts, n));
-      line(depth + 1, fmt::format("const long long g{} = part * {};", id, parts));
-    } else if (once) {
-      line(depth, "{");
-      line(depth + 1, fmt::format("const long long g{} = 0;", id));
-    } else if (team.groups > 1) {
-      // Pass k of a thread has the same columns as in a loop over all of them.
-      if (unrolled_.count(&s) != 0) text_.out += "#pragma unroll\n";
-      line(depth,
-           fmt::format("for (int g{0} = 0; g{0} < {1}; g{0} += {2}) {{", id,
-                       (n + parts - 1) / parts * (parts / team.groups), parts / team.groups));
-    } else {
-      if (unrolled_.count(&s) != 0) text_.out += "#pragma unroll\n";
-      line(depth, fmt::format("for (long long g{0} = 0; g{0} < {1}; g{0} += {2}) {{", id,
-                              width(s.var), parts));
-    }
+    begin_passes(s, team, parts, depth);
     const std::string turn =
         parts == 1 ? "g" + id
         : team.groups > 1 && !once
