@@ -152,6 +152,9 @@ class Search {
   /// Candidate nodes for the root of each member; several only if values may be equal.
   using Roots = std::vector<std::vector<NodeId>>;
   [[nodiscard]] Roots roots_of_users(const SearchStep& step, const State& state) const;
+  [[nodiscard]] std::string common_key(MembersId id, const std::vector<PatternValueId>& values,
+                                       const std::vector<const std::string*>& names,
+                                       const State& state) const;
   std::vector<GroupPtr> collect(MembersId id, const Roots& roots, bool last, State& state);
   bool member_node(MembersId id, std::size_t step, NodeId node, State& state, const Fits& fits);
   bool settle(std::size_t from, bool last, State& state, bool* open);

@@ -137,6 +137,30 @@ bool Search::settle(std::size_t from, bool last, State& state, bool* open) {
   return fits;
 }
 
+/// Returns a text of what the members of a group have in common: these values and names, and the
+/// attributes that the right side copies.
+std::string Search::common_key(MembersId id, const std::vector<PatternValueId>& values,
+                               const std::vector<const std::string*>& names,
+                               const State& state) const {
+  const auto class_of = [&](ValueId v) {
+    return equal_ != nullptr && v.valid() ? equal_->find(v) : v;
+  };
+  std::string key;
+  for (PatternValueId v : values) key += fmt::format("{};", class_of(state.values[v]).index);
+  for (const std::string* name : names) {
+    const auto bound = state.env.find(*name);
+    if (bound == state.env.end())
+      key += "?;";
+    else if (const auto* value = std::get_if<ValueId>(&bound->second))
+      key += fmt::format("v{};", class_of(*value).index);
+    else
+      key += encode(context(), bound->second) + ";";
+  }
+  for (std::size_t k : layout_.members[id].copied)
+    key += fmt::format("a{};", graph_.attributes(state.nodes[rule_.members[id].nodes[k]]).index);
+  return key;
+}
+
 /// Returns the groups of members with these roots, in order of their first member. `last`: all
 /// names that the pattern has outside of them are bound.
 std::vector<GroupPtr> Search::collect(MembersId id, const Roots& roots, bool last, State& state) {
@@ -153,25 +177,10 @@ std::vector<GroupPtr> Search::collect(MembersId id, const Roots& roots, bool las
   std::vector<std::size_t> latest;  // the last root taken, by group
   std::map<std::string, std::size_t> by_key;
   const std::size_t from = state.deferred.size();
-  const auto class_of = [&](ValueId v) {
-    return equal_ != nullptr && v.valid() ? equal_->find(v) : v;
-  };
   std::size_t at = 0;
   const auto add = [&](bool open) {
-    std::string key;
-    for (PatternValueId v : values) key += fmt::format("{};", class_of(state.values[v]).index);
-    for (const std::string* name : names) {
-      const auto bound = state.env.find(*name);
-      if (bound == state.env.end())
-        key += "?;";
-      else if (const auto* value = std::get_if<ValueId>(&bound->second))
-        key += fmt::format("v{};", class_of(*value).index);
-      else
-        key += encode(context(), bound->second) + ";";
-    }
-    for (std::size_t k : layout.copied)
-      key += fmt::format("a{};", graph_.attributes(state.nodes[members.nodes[k]]).index);
-    const auto [it, fresh] = by_key.try_emplace(std::move(key), groups.size());
+    const auto [it, fresh] =
+        by_key.try_emplace(common_key(id, values, names, state), groups.size());
     if (fresh) {
       Group& group = groups.emplace_back();
       latest.push_back(at + 1);
