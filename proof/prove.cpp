@@ -629,7 +629,91 @@ std::string reason_of(const std::string& output, const std::string& obligation) 
   return fmt::format("`{}`: {}", output, obligation);
 }
 
+/// Adds the verdicts on the outputs of one case to those of the cases before. `overflow` is the
+/// first place that may overflow.
+void take_verdicts(const Comparison& seen, const Schema& schema, Proof& proof,
+                   std::string& overflow) {
+  proof.granted.insert(seen.granted.begin(), seen.granted.end());
+  proof.verdict = worse(proof.verdict, seen.verdict());
+  for (const PairVerdict& pair : seen.pairs) {
+    proof.specials.nan |= pair.specials.nan;
+    proof.specials.infinity |= pair.specials.infinity;
+    proof.specials.zero_sign |= pair.specials.zero_sign;
+    if (proof.element.empty()) proof.element = pair.element;
+  }
+  for (std::size_t i = 0; i < seen.pairs.size() && proof.reason.empty(); ++i)
+    if (seen.pairs[i].verdict == RuleVerdict::unknown)
+      proof.reason = reason_of(schema.outputs[i].name, seen.pairs[i].obligation);
+  for (std::size_t i = 0; i < seen.pairs.size() && seen.verdict() == RuleVerdict::may_overflow; ++i)
+    if (seen.pairs[i].verdict == RuleVerdict::may_overflow && overflow.empty())
+      overflow = fmt::format("`{}`: {}", schema.outputs[i].name, seen.pairs[i].element);
+}
+
+void leave_unknown(Proof& proof, std::string reason) {
+  proof.verdict = RuleVerdict::unknown;
+  proof.reason = std::move(reason);
+}
+
 }  // namespace
+
+/// What the cases of a rule share.
+struct Prover::Cases {
+  Choices choices;
+  SchemaOptions options;
+  int ieee = 12;                       ///< remaining IEEE queries
+  std::string none;                    ///< why a choice makes no case
+  std::string overflow;                ///< the first place that may overflow
+  std::set<std::string> guards, used;  ///< the texts of all guards, and of those used
+};
+
+/// Proves the case of the current choices, if they make one.
+void Prover::prove_case(RuleId id, Cases& cases, Proof& proof) {
+  if (proof.cases > options_.cases)
+    return leave_unknown(proof, fmt::format("limit: more than {} cases", options_.cases));
+  Integers integers(solver_);
+  auto schema = make_schema(rules_, unguarded_, id, params_, cases.choices, integers, cases.options,
+                            proof.granted);
+  if (!schema) {
+    if (cases.none.empty() || !schema.error().mistyped) cases.none = schema.error().why;
+    if (schema.error().mistyped) return;
+    // The left side matches there, but the right side cannot replace it.
+    proof.uncovered = fmt::format("{} ({})", schema.error().shapes, schema.error().why);
+    return leave_unknown(proof, "not every match can be applied: " + proof.uncovered);
+  }
+  if (integers.contradictory()) {
+    cases.none = "its guards contradict each other";
+    return;
+  }
+  ++proof.cases;
+  for (const SchemaGuard& guard : schema->guards) cases.guards.insert(guard.text);
+  integers.forget_used();
+  if (!same_effects(*schema)) return leave_unknown(proof, "both sides have the same effects");
+  const Comparison seen =
+      compare_pairs(schema->graph, schema->outputs.size(), integers, &cases.ieee);
+  for (const SchemaGuard& guard : schema->guards)
+    if (integers.used().contains(guard.fact)) cases.used.insert(guard.text);
+  take_verdicts(seen, *schema, proof, cases.overflow);
+}
+
+/// Proves all cases of a rule, up to the first that is unknown.
+void Prover::prove_cases(RuleId id, Proof& proof) {
+  const Rule& rule = rules_.rules[id];
+  const bool lists = !rule.members.empty() || !rule.lists.empty();
+  Cases cases;
+  std::size_t& length = cases.options.lists;
+  for (length = lists ? 1 : 2; length <= (lists ? 3u : 2u); ++length) {
+    cases.choices = {};
+    do prove_case(id, cases, proof);
+    while (proof.verdict != RuleVerdict::unknown && cases.choices.next());
+    if (proof.verdict == RuleVerdict::unknown) break;
+  }
+  if (proof.verdict == RuleVerdict::may_overflow) proof.reason = cases.overflow;
+  if (lists) proof.granted.insert("lists of one to three elements");
+  if (proof.cases == 0 && proof.verdict != RuleVerdict::unknown)
+    leave_unknown(proof, "no general graph could be made: " + cases.none);
+  for (const std::string& guard : cases.guards)
+    (cases.used.contains(guard) ? proof.needed : proof.unneeded).push_back(guard);
+}
 
 Proof Prover::prove(RuleId id) {
   const auto start = std::chrono::steady_clock::now();
@@ -638,86 +722,15 @@ Proof Prover::prove(RuleId id) {
   proof.rule = rule.name;
   proof.verdict = RuleVerdict::same_bits;
   if (rule.nodes.size() > kMostPatternOps) {
-    proof.verdict = RuleVerdict::unknown;
-    proof.reason = fmt::format("limit: a pattern of more than {} ops", kMostPatternOps);
+    leave_unknown(proof, fmt::format("limit: a pattern of more than {} ops", kMostPatternOps));
     return proof;
   }
-  if (proved_for_any_dtype(rules_, unguarded_, id, params_, solver_, options_.cases, proof)) {
-    proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return with_orders(std::move(proof), rules_, rule);
+  if (!proved_for_any_dtype(rules_, unguarded_, id, params_, solver_, options_.cases, proof)) {
+    proof = {};
+    proof.rule = rule.name;
+    proof.verdict = RuleVerdict::same_bits;
+    prove_cases(id, proof);
   }
-  proof = {};
-  proof.rule = rule.name;
-  proof.verdict = RuleVerdict::same_bits;
-  const bool lists = !rule.members.empty() || !rule.lists.empty();
-  std::string none, overflow;
-  std::set<std::string> guards, used;
-  SchemaOptions options;
-  int ieee = 12;
-  for (options.lists = lists ? 1 : 2; options.lists <= (lists ? 3u : 2u); ++options.lists) {
-    Choices choices;
-    do {
-      if (proof.cases > options_.cases) {
-        proof.verdict = RuleVerdict::unknown;
-        proof.reason = fmt::format("limit: more than {} cases", options_.cases);
-        break;
-      }
-      Integers integers(solver_);
-      auto schema =
-          make_schema(rules_, unguarded_, id, params_, choices, integers, options, proof.granted);
-      if (!schema) {
-        if (none.empty() || !schema.error().mistyped) none = schema.error().why;
-        // The left side matches there, but the right side cannot replace it.
-        if (!schema.error().mistyped) {
-          proof.uncovered = fmt::format("{} ({})", schema.error().shapes, schema.error().why);
-          proof.verdict = RuleVerdict::unknown;
-          proof.reason = "not every match can be applied: " + proof.uncovered;
-          break;
-        }
-        continue;
-      }
-      if (integers.contradictory()) {
-        none = "its guards contradict each other";
-        continue;
-      }
-      ++proof.cases;
-      for (const SchemaGuard& guard : schema->guards) guards.insert(guard.text);
-      integers.forget_used();
-      Graph& graph = schema->graph;
-      if (!same_effects(*schema)) {
-        proof.verdict = RuleVerdict::unknown;
-        proof.reason = "both sides have the same effects";
-        break;
-      }
-      const Comparison seen = compare_pairs(graph, schema->outputs.size(), integers, &ieee);
-      proof.granted.insert(seen.granted.begin(), seen.granted.end());
-      for (const SchemaGuard& guard : schema->guards)
-        if (integers.used().contains(guard.fact)) used.insert(guard.text);
-      proof.verdict = worse(proof.verdict, seen.verdict());
-      for (const PairVerdict& pair : seen.pairs) {
-        proof.specials.nan |= pair.specials.nan;
-        proof.specials.infinity |= pair.specials.infinity;
-        proof.specials.zero_sign |= pair.specials.zero_sign;
-        if (proof.element.empty()) proof.element = pair.element;
-      }
-      for (std::size_t i = 0; i < seen.pairs.size() && proof.reason.empty(); ++i)
-        if (seen.pairs[i].verdict == RuleVerdict::unknown)
-          proof.reason = reason_of(schema->outputs[i].name, seen.pairs[i].obligation);
-      for (std::size_t i = 0; i < seen.pairs.size() && seen.verdict() == RuleVerdict::may_overflow;
-           ++i)
-        if (seen.pairs[i].verdict == RuleVerdict::may_overflow && overflow.empty())
-          overflow = fmt::format("`{}`: {}", schema->outputs[i].name, seen.pairs[i].element);
-    } while (proof.verdict != RuleVerdict::unknown && choices.next());
-    if (proof.verdict == RuleVerdict::unknown) break;
-  }
-  if (proof.verdict == RuleVerdict::may_overflow) proof.reason = overflow;
-  if (lists) proof.granted.insert("lists of one to three elements");
-  if (proof.cases == 0 && proof.verdict != RuleVerdict::unknown) {
-    proof.verdict = RuleVerdict::unknown;
-    proof.reason = "no general graph could be made: " + none;
-  }
-  for (const std::string& guard : guards)
-    (used.contains(guard) ? proof.needed : proof.unneeded).push_back(guard);
   proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return with_orders(std::move(proof), rules_, rule);
 }

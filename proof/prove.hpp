@@ -50,6 +50,10 @@ class Prover : public RuleProver {
   Proof prove(RuleId rule) override;
 
  private:
+  struct Cases;
+  void prove_cases(RuleId id, Proof& proof);
+  void prove_case(RuleId id, Cases& cases, Proof& proof);
+
   RuleSet rules_;  ///< in its own context
   const Env& params_;
   ProveOptions options_;

@@ -196,25 +196,26 @@ TermId Terms::cast(Term term) {
 
 /// Applies bit-preserving rewrites that depend on dtypes only through equality.
 std::optional<TermId> Terms::of_any_dtype(const Term& term) {
-  const auto arg = [&](std::size_t i) -> const Term& { return terms_[term.args[i].index]; };
-  const auto same_dtype = [&](std::size_t i) { return arg(i).dtype == term.dtype; };
   const auto is = [&](std::size_t i, Function function) {
-    return arg(i).kind == Term::Kind::call && arg(i).function == function;
+    return arg(term, i).kind == Term::Kind::call && arg(term, i).function == function;
   };
   const Function op = term.function;
-  if (op == Function::sub && is_number(term.args[1], 0.0) && same_dtype(0)) return term.args[0];
-  if (among(op, {Function::div, Function::mul}) && is_number(term.args[1], 1.0) && same_dtype(0))
+  if (op == Function::sub && is_number(term.args[1], 0.0) && same_dtype(term, 0))
     return term.args[0];
-  if (op == Function::mul && is_number(term.args[0], 1.0) && same_dtype(1)) return term.args[1];
+  if (among(op, {Function::div, Function::mul}) && is_number(term.args[1], 1.0) &&
+      same_dtype(term, 0))
+    return term.args[0];
+  if (op == Function::mul && is_number(term.args[0], 1.0) && same_dtype(term, 1))
+    return term.args[1];
   // |x| is x or -x, whose squares are equal.
   if (op == Function::mul && term.args[0] == term.args[1] && is(0, Function::abs) &&
-      same_dtype(0)) {
-    const TermId x = arg(0).args[0];
+      same_dtype(term, 0)) {
+    const TermId x = arg(term, 0).args[0];
     if (terms_[x.index].dtype == term.dtype) return call(op, term.dtype, {x, x});
   }
   // A remainder is smaller than the divisor and has the dividend's sign.
-  if (op == Function::fmod && is(0, Function::fmod) && arg(0).args[1] == term.args[1] &&
-      same_dtype(0) && arg(0).dtype == terms_[arg(0).args[0].index].dtype)
+  if (op == Function::fmod && is(0, Function::fmod) && arg(term, 0).args[1] == term.args[1] &&
+      same_dtype(term, 0) && arg(term, 0).dtype == terms_[arg(term, 0).args[0].index].dtype)
     return term.args[0];
   if (op == Function::gt) return call(Function::lt, term.dtype, {term.args[1], term.args[0]});
   if (op == Function::ge) return call(Function::le, term.dtype, {term.args[1], term.args[0]});
@@ -222,10 +223,13 @@ std::optional<TermId> Terms::of_any_dtype(const Term& term) {
   // Comparisons with NaN are false, and an extreme of NaN is NaN.
   if (term.args[0] == term.args[1]) return number(0, DType::b8);
   const auto below = [&](TermId a, TermId b) { return call(Function::lt, term.dtype, {a, b}); };
-  const auto of = [&](std::size_t i) { return std::pair(arg(i).args[0], arg(i).args[1]); };
+  const auto of = [&](std::size_t i) {
+    return std::pair(arg(term, i).args[0], arg(term, i).args[1]);
+  };
   const auto plain = [&](std::size_t i) {
     const auto [c, d] = of(i);
-    return terms_[c.index].dtype == arg(i).dtype && terms_[d.index].dtype == arg(i).dtype;
+    return terms_[c.index].dtype == arg(term, i).dtype &&
+           terms_[d.index].dtype == arg(term, i).dtype;
   };
   const TermId a = term.args[0], b = term.args[1];
   if (is(1, Function::maximum) && plain(1)) {
@@ -281,41 +285,33 @@ std::optional<TermId> Terms::taken_again(const Term& term) {
   return std::nullopt;
 }
 
-/// Applies rewrites that preserve bits in every dtype.
-TermId Terms::simplified(Term term) {
-  if (const auto simple = of_any_dtype(term)) return *simple;
-  if (const auto taken = taken_again(term)) return *taken;
-  if (any_dtype_) {
-    commute(term);
-    return intern(std::move(term));
-  }
-  const auto arg = [&](std::size_t i) -> const Term& { return terms_[term.args[i].index]; };
-  const auto same_dtype = [&](std::size_t i) { return arg(i).dtype == term.dtype; };
-  const auto is_call = [&](std::size_t i, Function function) {
-    return arg(i).kind == Term::Kind::call && arg(i).function == function;
-  };
+/// Returns the other argument if one is this number and the other has the dtype of the term.
+std::optional<TermId> Terms::beside(const Term& term, double value) const {
+  for (std::size_t i = 0; i < 2; ++i)
+    if (is_number(term.args[i], value) && same_dtype(term, 1 - i)) return term.args[1 - i];
+  return std::nullopt;
+}
+
+/// Simplifies a negation or an absolute value.
+std::optional<TermId> Terms::simplify_sign(const Term& term) {
   const bool real = is_float(term.dtype);
   const Function op = term.function;
-  if (op == Function::cast) return cast(std::move(term));
-  if (op == Function::sub && is_float(arg(1).dtype)) {
-    const TermId negated = call(Function::neg, arg(1).dtype, {term.args[1]});
-    return call(Function::add, term.dtype, {term.args[0], negated});
-  }
-  commute(term);
   if (among(op, {Function::neg, Function::bitwise_not})) {
-    if (arg(0).kind == Term::Kind::call && arg(0).function == op) return arg(0).args[0];
-    if (op == Function::neg && real && arg(0).kind == Term::Kind::number)
-      return number(-arg(0).number, term.dtype);
+    if (arg(term, 0).kind == Term::Kind::call && arg(term, 0).function == op)
+      return arg(term, 0).args[0];
+    if (op == Function::neg && real && arg(term, 0).kind == Term::Kind::number)
+      return number(-arg(term, 0).number, term.dtype);
   }
-  if (op == Function::abs && arg(0).kind == Term::Kind::call &&
-      (arg(0).function == Function::abs || (arg(0).function == Function::neg && real)))
-    return arg(0).function == Function::abs ? term.args[0]
-                                            : call(Function::abs, term.dtype, arg(0).args);
-  if (op == Function::abs && real && arg(0).kind == Term::Kind::number)
-    return number(std::abs(arg(0).number), term.dtype);
-  if (op == Function::abs && real && same_dtype(0) &&
-      (is_call(0, Function::mul) || is_call(0, Function::div))) {
-    const Term product = arg(0);
+  if (op == Function::abs && arg(term, 0).kind == Term::Kind::call &&
+      (arg(term, 0).function == Function::abs || (arg(term, 0).function == Function::neg && real)))
+    return arg(term, 0).function == Function::abs
+               ? term.args[0]
+               : call(Function::abs, term.dtype, arg(term, 0).args);
+  if (op == Function::abs && real && arg(term, 0).kind == Term::Kind::number)
+    return number(std::abs(arg(term, 0).number), term.dtype);
+  if (op == Function::abs && real && same_dtype(term, 0) && arg(term, 0).kind == Term::Kind::call &&
+      among(arg(term, 0).function, {Function::mul, Function::div})) {
+    const Term product = arg(term, 0);
     const auto size_of_arg = [&](std::size_t i) {
       return call(Function::abs, terms_[product.args[i].index].dtype, {product.args[i]});
     };
@@ -323,54 +319,63 @@ TermId Terms::simplified(Term term) {
         is_float(terms_[product.args[1].index].dtype))
       return call(product.function, term.dtype, {size_of_arg(0), size_of_arg(1)});
   }
-  if (op == Function::select) {
-    if (term.args[1] == term.args[2] && same_dtype(1)) return term.args[1];
-    if (arg(0).kind == Term::Kind::number) {
-      const std::size_t taken = arg(0).number != 0 ? 1 : 2;
-      if (same_dtype(taken)) return term.args[taken];
-      return call(Function::cast, term.dtype, {term.args[taken]});
-    }
-    if (arg(0).kind == Term::Kind::call && arg(0).function == Function::bitwise_not)
-      return call(op, term.dtype, {arg(0).args[0], term.args[2], term.args[1]});
+  return std::nullopt;
+}
+
+std::optional<TermId> Terms::simplify_select(const Term& term) {
+  if (term.function != Function::select) return std::nullopt;
+  if (term.args[1] == term.args[2] && same_dtype(term, 1)) return term.args[1];
+  if (arg(term, 0).kind == Term::Kind::number) {
+    const std::size_t taken = arg(term, 0).number != 0 ? 1 : 2;
+    if (same_dtype(term, taken)) return term.args[taken];
+    return call(Function::cast, term.dtype, {term.args[taken]});
   }
-  if (idempotent(op) && term.args[0] == term.args[1] && same_dtype(0)) return term.args[0];
-  if (among(op, {Function::maximum, Function::minimum})) {
-    const double least = op == Function::maximum ? -HUGE_VAL : HUGE_VAL;
-    for (std::size_t i = 0; i < 2; ++i)
-      if (is_number(term.args[i], least) && same_dtype(1 - i)) return term.args[1 - i];
-    // f8e4m3 has no infinity: its numbers lie between its bounds.
-    const double bound = op == Function::maximum ? -448 : 448;
-    for (std::size_t i = 0; i < 2; ++i)
-      if (is_number(term.args[i], bound) && same_dtype(1 - i) && term.dtype == DType::f8e4m3)
-        return term.args[1 - i];
+  if (arg(term, 0).kind == Term::Kind::call && arg(term, 0).function == Function::bitwise_not)
+    return call(Function::select, term.dtype, {arg(term, 0).args[0], term.args[2], term.args[1]});
+  return std::nullopt;
+}
+
+/// Simplifies a maximum or minimum with its neutral number.
+std::optional<TermId> Terms::simplify_extreme(const Term& term) const {
+  if (!among(term.function, {Function::maximum, Function::minimum})) return std::nullopt;
+  const bool maximum = term.function == Function::maximum;
+  if (const auto other = beside(term, maximum ? -HUGE_VAL : HUGE_VAL)) return other;
+  // f8e4m3 has no infinity: its numbers lie between its bounds.
+  if (term.dtype != DType::f8e4m3) return std::nullopt;
+  return beside(term, maximum ? -448 : 448);
+}
+
+/// Simplifies a product or quotient of floats.
+std::optional<TermId> Terms::simplify_product(const Term& term) {
+  const Function op = term.function;
+  if (!among(op, {Function::mul, Function::div}) || !is_float(term.dtype)) return std::nullopt;
+  if (op == Function::mul) {
+    if (const auto other = beside(term, 1.0)) return other;
+    if (term.args[0] == term.args[1] && arg(term, 0).kind == Term::Kind::call &&
+        arg(term, 0).function == Function::abs && same_dtype(term, 0))
+      return call(op, term.dtype, {arg(term, 0).args[0], arg(term, 0).args[0]});
   }
-  if (op == Function::mul && real) {
-    for (std::size_t i = 0; i < 2; ++i)
-      if (is_number(term.args[i], 1.0) && same_dtype(1 - i)) return term.args[1 - i];
-    if (term.args[0] == term.args[1] && arg(0).kind == Term::Kind::call &&
-        arg(0).function == Function::abs && same_dtype(0))
-      return call(op, term.dtype, {arg(0).args[0], arg(0).args[0]});
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (arg(term, i).kind != Term::Kind::call || arg(term, i).function != Function::neg ||
+        !is_float(arg(term, i).dtype))
+      continue;
+    Term positive = term;
+    positive.args[i] = arg(term, i).args[0];
+    return call(Function::neg, term.dtype, {simplified(std::move(positive))});
   }
-  if (among(op, {Function::mul, Function::div}) && real) {
-    for (std::size_t i = 0; i < 2; ++i) {
-      if (arg(i).kind != Term::Kind::call || arg(i).function != Function::neg ||
-          !is_float(arg(i).dtype))
-        continue;
-      Term positive = term;
-      positive.args[i] = arg(i).args[0];
-      return call(Function::neg, term.dtype, {simplified(std::move(positive))});
-    }
-  }
-  if (op == Function::div && real && is_number(term.args[1], 1.0) && same_dtype(0))
+  if (op == Function::div && is_number(term.args[1], 1.0) && same_dtype(term, 0))
     return term.args[0];
-  if (op == Function::add && real) {
-    for (std::size_t i = 0; i < 2; ++i)
-      if (is_number(term.args[i], -0.0) && same_dtype(1 - i)) return term.args[1 - i];
-  }
-  if (!real && !is_float(arg(0).dtype) && term.args.size() == 2) {
+  return std::nullopt;
+}
+
+/// Simplifies an op on two integers or booleans.
+std::optional<TermId> Terms::simplify_integers(const Term& term) {
+  const bool real = is_float(term.dtype);
+  const Function op = term.function;
+  if (!real && !is_float(arg(term, 0).dtype) && term.args.size() == 2) {
     // Integers and booleans wrap around and have one zero.
     for (std::size_t i = 0; i < 2; ++i) {
-      if (!same_dtype(1 - i)) continue;
+      if (!same_dtype(term, 1 - i)) continue;
       if (is_number(term.args[i], 0.0) &&
           among(op, {Function::add, Function::bitwise_or, Function::bitwise_xor}))
         return term.args[1 - i];
@@ -387,10 +392,36 @@ TermId Terms::simplified(Term term) {
       if (among(op, {Function::ne, Function::lt})) return number(0, DType::b8);
     }
   }
-  if (op == Function::sub && !real && !is_float(arg(0).dtype)) {
+  if (op == Function::sub && !real && !is_float(arg(term, 0).dtype)) {
     if (term.args[0] == term.args[1]) return number(0, term.dtype);
-    if (is_number(term.args[1], 0.0) && same_dtype(0)) return term.args[0];
+    if (is_number(term.args[1], 0.0) && same_dtype(term, 0)) return term.args[0];
   }
+  return std::nullopt;
+}
+
+/// Applies rewrites that preserve bits in every dtype.
+TermId Terms::simplified(Term term) {
+  if (const auto simple = of_any_dtype(term)) return *simple;
+  if (const auto taken = taken_again(term)) return *taken;
+  if (any_dtype_) {
+    commute(term);
+    return intern(std::move(term));
+  }
+  const Function op = term.function;
+  if (op == Function::cast) return cast(std::move(term));
+  if (op == Function::sub && is_float(arg(term, 1).dtype)) {
+    const TermId negated = call(Function::neg, arg(term, 1).dtype, {term.args[1]});
+    return call(Function::add, term.dtype, {term.args[0], negated});
+  }
+  commute(term);
+  if (const auto simple = simplify_sign(term)) return *simple;
+  if (const auto simple = simplify_select(term)) return *simple;
+  if (idempotent(op) && term.args[0] == term.args[1] && same_dtype(term, 0)) return term.args[0];
+  if (const auto simple = simplify_extreme(term)) return *simple;
+  if (const auto simple = simplify_product(term)) return *simple;
+  if (op == Function::add && is_float(term.dtype))
+    if (const auto other = beside(term, -0.0)) return *other;
+  if (const auto simple = simplify_integers(term)) return *simple;
   return intern(std::move(term));
 }
 
