@@ -449,6 +449,37 @@ void add_rule_commands(py::module_& module) {
              "Formats a text of rules; comments are preserved.");
 }
 
+void add_study_commands(py::module_& module) {
+  module.def("study", &study_call, py::arg("graphs"), py::arg("rules"), py::arg("params"),
+             py::arg("pipeline"), py::arg("file"), py::arg("options"), py::arg("log"),
+             "see piecewise.study");
+  module.def(
+      "merge_studies",
+      [](const std::string& file, const Texts& from) {
+        need(std::make_shared<Context>(), merge_studies(file, from));
+      },
+      py::arg("file"), py::arg("parts"), "see piecewise.merge_studies");
+  module.def(
+      "read_study",
+      [](const std::string& file, std::size_t most) {
+        return from_json(
+            to_json(study_answer(need(std::make_shared<Context>(), read_study(file, most)))));
+      },
+      py::arg("file"), py::arg("most"), "see piecewise.read_study");
+  module.def(
+      "study_rows",
+      [](const std::string& file) {
+        return from_json(need(std::make_shared<Context>(), study_rows(file, true)));
+      },
+      py::arg("file"), "see piecewise.study_rows");
+  module.def(
+      "study_page",
+      [](const std::string& file, std::size_t most, const std::string& title) {
+        return study_page(need(std::make_shared<Context>(), read_study(file, most)), title);
+      },
+      py::arg("file"), py::arg("most"), py::arg("title"), "see piecewise.study_page");
+}
+
 void add_graph_commands(py::module_& module) {
   module.def("import_graph", &import_call, py::arg("session"), py::arg("path"), py::arg("options"),
              py::arg("whole"), py::arg("log"), "see piecewise.import_");
@@ -499,34 +530,7 @@ void add_graph_commands(py::module_& module) {
              "see piecewise.extract");
   module.def("explore", &explore_call, py::arg("graph"), py::arg("rules"), py::arg("params"),
              py::arg("pipeline"), py::arg("options"), py::arg("log"), "see piecewise.explore");
-  module.def("study", &study_call, py::arg("graphs"), py::arg("rules"), py::arg("params"),
-             py::arg("pipeline"), py::arg("file"), py::arg("options"), py::arg("log"),
-             "see piecewise.study");
-  module.def(
-      "merge_studies",
-      [](const std::string& file, const Texts& from) {
-        need(std::make_shared<Context>(), merge_studies(file, from));
-      },
-      py::arg("file"), py::arg("parts"), "see piecewise.merge_studies");
-  module.def(
-      "read_study",
-      [](const std::string& file, std::size_t most) {
-        return from_json(
-            to_json(study_answer(need(std::make_shared<Context>(), read_study(file, most)))));
-      },
-      py::arg("file"), py::arg("most"), "see piecewise.read_study");
-  module.def(
-      "study_rows",
-      [](const std::string& file) {
-        return from_json(need(std::make_shared<Context>(), study_rows(file, true)));
-      },
-      py::arg("file"), "see piecewise.study_rows");
-  module.def(
-      "study_page",
-      [](const std::string& file, std::size_t most, const std::string& title) {
-        return study_page(need(std::make_shared<Context>(), read_study(file, most)), title);
-      },
-      py::arg("file"), py::arg("most"), py::arg("title"), "see piecewise.study_page");
+  add_study_commands(module);
   module.def("compare", &compare, py::arg("before"), py::arg("after"), py::arg("fold") = true,
              "see piecewise.diff");
 }
