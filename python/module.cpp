@@ -134,12 +134,7 @@ std::size_t version_of(const PyRun& run, const std::variant<std::size_t, std::st
   throw mistake("PW1413", "the run has no pass `" + name + "`");
 }
 
-}  // namespace
-
-PYBIND11_MODULE(_piecewise, m) {
-  m.doc() = "Rewrites tensor dataflow graphs with rules, and shows the changes.";
-  add_error(m);
-
+void add_graph_class(py::module_& m) {
   py::class_<PyGraph> graph(m, "Graph", py::dynamic_attr(),
                             "An immutable graph and the session that it belongs to.");
   add_run(graph);
@@ -175,7 +170,9 @@ PYBIND11_MODULE(_piecewise, m) {
           },
           py::arg("format") = "svg", py::arg("collapse") = "auto", py::arg("split") = true,
           "Draws a picture: svg, png, pdf, dot, html or txt.");
+}
 
+void add_rules_class(py::module_& m) {
   py::class_<PyRules>(m, "Rules", "Rules and the session that they belong to.")
       .def_property_readonly(
           "session", [](const PyRules& r) { return r.context; },
@@ -199,7 +196,9 @@ PYBIND11_MODULE(_piecewise, m) {
       .def_property_readonly(
           "warnings", [](const PyRules& r) { return render(r.set->warnings, r.context->sources); },
           "the warnings from loading them, as text");
+}
 
+void add_run_class(py::module_& m) {
   py::class_<PyRun>(
       m, "Run", "A completed run of a pipeline: the graph before and after each pass, and counts.")
       .def_property_readonly(
@@ -255,20 +254,10 @@ PYBIND11_MODULE(_piecewise, m) {
           py::arg("after") = py::none(), py::arg("view") = "auto",
           "Draws the changes of all passes, or of one, by its name or its index among the "
           "versions; view=\"changes\" crops the picture to the changes.");
+}
 
-  py::class_<Context, ContextPtr> session(m, "Session",
-                                          "Names, types and ops that graphs and rules share.");
-  add_engines(m);
-  add_pipeline(m);
-  add_commands(m);
-  add_planning(m);
-  add_fx_graph(m);
-  add_seen_import(m);
-  add_compiled(m);
-  add_kept(session);
-  add_changes(m);
-  m.attr("__version__") = version();
-
+/// Adds what makes graphs and rules, and runs the rules.
+void add_session_methods(py::class_<Context, ContextPtr>& session) {
   session.def(py::init([] { return std::make_shared<Context>(); }))
       .def("graph_text", &load_text, py::arg("text"), py::arg("name") = "text",
            py::arg("symbols") = std::vector<std::string>{}, "see Session.loads")
@@ -312,4 +301,28 @@ PYBIND11_MODULE(_piecewise, m) {
           },
           py::arg("graph"), py::arg("rules"), py::arg("rule"),
           "Explains why the rule did not match, in one line for each variant.");
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_piecewise, m) {
+  m.doc() = "Rewrites tensor dataflow graphs with rules, and shows the changes.";
+  add_error(m);
+  add_graph_class(m);
+  add_rules_class(m);
+  add_run_class(m);
+
+  py::class_<Context, ContextPtr> session(m, "Session",
+                                          "Names, types and ops that graphs and rules share.");
+  add_engines(m);
+  add_pipeline(m);
+  add_commands(m);
+  add_planning(m);
+  add_fx_graph(m);
+  add_seen_import(m);
+  add_compiled(m);
+  add_kept(session);
+  add_changes(m);
+  m.attr("__version__") = version();
+  add_session_methods(session);
 }
