@@ -75,6 +75,21 @@ std::vector<std::string> TensorMap::unused(const std::vector<std::string>& input
   return out;
 }
 
+namespace {
+
+/// Returns true if the tensor may have this shape. Symbolic dims are compared once a step has
+/// values for them.
+bool has_shape(const Context& context, const StoredTensor& tensor, const Shape& shape) {
+  if (shape.size() != tensor.extents.size()) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const auto extent = context.dims.value(shape[i]);
+    if (extent && *extent != tensor.extents[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Result<GivenTensors> give_tensors(const Graph& graph, const Safetensors& file, const TensorMap& map,
                                   Weights& weights) {
   Diagnostics errors;
@@ -120,13 +135,7 @@ Result<GivenTensors> give_tensors(const Graph& graph, const Safetensors& file, c
                         wanted, tensor->dtype));
       continue;
     }
-    // Symbolic dims are compared once a step has values for them.
-    bool same = type == nullptr || type->shape.size() == tensor->extents.size();
-    for (std::size_t i = 0; same && type != nullptr && i < type->shape.size(); ++i) {
-      const auto extent = graph.context().dims.value(type->shape[i]);
-      same = !extent || *extent == tensor->extents[i];
-    }
-    if (!same) {
+    if (type != nullptr && !has_shape(graph.context(), *tensor, type->shape)) {
       error(place, "PW1272",
             fmt::format("it is {}, but the tensor {} is [{}]", graph.context().types.print(id),
                         wanted, fmt::join(tensor->extents, ", ")));

@@ -70,6 +70,7 @@ class Builder {
                           const Expr& e);
   Result<ValueId> cast(const Expr& e, DType to, int depth);
   Result<Values> call(const Expr& e, const std::vector<Binder>& binders, int depth);
+  Status name_results(const std::vector<Binder>& binders, NodeRequest& request);
   Result<Values> apply(const std::string& op, const Expr& e, const std::vector<const Expr*>& args,
                        const std::vector<Binder>& binders, int depth);
   Result<AttributeList> attributes(const Expr& e, const Op& op);
@@ -417,6 +418,21 @@ Result<ValueId> Builder::literal(const Expr& e, const Op& op, std::size_t at,
                "write a number of that dtype, or cast the other operands");
 }
 
+Status Builder::name_results(const std::vector<Binder>& binders, NodeRequest& request) {
+  for (const Binder& b : binders) {
+    if (b.spread) continue;
+    request.result_names.push_back(b.name == "_" ? "" : options_.name_prefix + b.name);
+    TypeId stated = Types::unknown();
+    if (!b.type.empty() && !b.type[0].any_shape) {
+      Result<TypeId> type = instantiate_type(context_, b.type[0], env_);
+      if (!type) return forward(type);
+      stated = *type;
+    }
+    request.stated.push_back(stated);
+  }
+  return {};
+}
+
 Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
                                        const std::vector<const Expr*>& args,
                                        const std::vector<Binder>& binders, int depth) {
@@ -456,17 +472,7 @@ Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
   }
   AttributeList list = PW_TRY(attributes(e, op));
   request.attributes = std::move(list);
-  for (const Binder& b : binders) {
-    if (b.spread) continue;
-    request.result_names.push_back(b.name == "_" ? "" : options_.name_prefix + b.name);
-    TypeId stated = Types::unknown();
-    if (!b.type.empty() && !b.type[0].any_shape) {
-      Result<TypeId> type = instantiate_type(context_, b.type[0], env_);
-      if (!type) return forward(type);
-      stated = *type;
-    }
-    request.stated.push_back(stated);
-  }
+  PW_TRY(name_results(binders, request));
   if (binders.empty() && context_.ops[op_id].imported) request.result_names.assign(1, "");
   request.group = options_.group;
   request.source = options_.source;
