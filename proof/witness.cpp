@@ -26,66 +26,77 @@ constexpr std::size_t kAimedSamples = 96;
 constexpr std::size_t kMostAimedNodes = 60;  // of terms that a sample is aimed at
 constexpr std::size_t kMostTargets = 8;
 
+/// Returns integers near the bounds of a dtype and near the literals.
+std::vector<double> critical_integers(DType dtype, const std::set<double>& literals) {
+  std::vector<double> out;
+  const double low = dtype == DType::u8    ? 0
+                     : dtype == DType::i8  ? -128
+                     : dtype == DType::i32 ? -0x1p31
+                                           : -0x1p63;
+  const double high = dtype == DType::u8    ? 255
+                      : dtype == DType::i8  ? 127
+                      : dtype == DType::i32 ? 0x1p31 - 1
+                                            : 0x1p63;
+  for (double x :
+       {0.0, 1.0, -1.0, 2.0, 3.0, -3.0, 5.0, -7.0, 100.0, -100.0, low, low + 1, high, high - 1,
+        std::floor(high / 2), std::floor(high / 2) + 1, 46341.0, -3037000500.0, 16777217.0})
+    if (x >= low && x <= high) out.push_back(x);
+  for (double literal : literals)
+    for (double x : {literal, literal + 1, literal - 1, low + literal, high - literal,
+                     high + literal, low - literal})
+      if (std::rint(x) == x && x >= low && x <= high) out.push_back(x);
+  return out;
+}
+
+/// Returns floats near the ends of the ranges of scalar functions and near the literals, and
+/// `ends`.
+std::vector<double> critical_floats(DType dtype, const std::set<double>& literals,
+                                    const std::set<double>& ends) {
+  const FloatFormat format = pw::format_of(dtype);
+  const double large = format.largest, least = std::ldexp(1.0, format.smallest);
+  std::vector<double> sizes = {1,
+                               0.37,
+                               2.6,
+                               11.3,
+                               17.2,
+                               89.3,
+                               104.7,
+                               460,
+                               std::log(large) + 0.3,  // exp overflows, sinh not
+                               711,
+                               746,
+                               70001,
+                               large / 1.37,
+                               large / 3.3,
+                               std::sqrt(large) * 1.31,
+                               std::pow(large, 0.26),
+                               std::pow(large, 0.74),
+                               least * 1.4,
+                               std::sqrt(least) * 0.83,
+                               std::ldexp(3.0, format.smallest - format.mantissa)};
+  for (double literal : literals) {
+    const double size = std::abs(literal);
+    if (size == 0 || !std::isfinite(size)) continue;
+    sizes.insert(sizes.end(), {size, size * 1.3, large / size * 0.8, large / size * 1.2,
+                               least / size * 0.9, large / 1.02 - size});
+  }
+  std::vector<double> out = {0.0, -0.0};
+  for (double size : sizes)
+    for (double x : {size, -size})
+      if (const double held = rounded(dtype, x); std::abs(held) <= 0.99 * large)
+        out.push_back(held);
+  for (double end : ends)
+    if (end <= large) out.insert(out.end(), {end, -end});
+  return out;
+}
+
 /// Returns finite numbers of a dtype at which scalar functions change their behavior, and those of
 /// `ends`.
 std::vector<double> critical_numbers(DType dtype, const std::set<double>& literals,
                                      const std::set<double>& ends) {
-  std::vector<double> out;
   if (dtype == DType::b8) return {0, 1};
-  if (!is_float(dtype)) {
-    const double low = dtype == DType::u8    ? 0
-                       : dtype == DType::i8  ? -128
-                       : dtype == DType::i32 ? -0x1p31
-                                             : -0x1p63;
-    const double high = dtype == DType::u8    ? 255
-                        : dtype == DType::i8  ? 127
-                        : dtype == DType::i32 ? 0x1p31 - 1
-                                              : 0x1p63;
-    for (double x :
-         {0.0, 1.0, -1.0, 2.0, 3.0, -3.0, 5.0, -7.0, 100.0, -100.0, low, low + 1, high, high - 1,
-          std::floor(high / 2), std::floor(high / 2) + 1, 46341.0, -3037000500.0, 16777217.0})
-      if (x >= low && x <= high) out.push_back(x);
-    for (double literal : literals)
-      for (double x : {literal, literal + 1, literal - 1, low + literal, high - literal,
-                       high + literal, low - literal})
-        if (std::rint(x) == x && x >= low && x <= high) out.push_back(x);
-  } else {
-    const FloatFormat format = pw::format_of(dtype);
-    const double large = format.largest, least = std::ldexp(1.0, format.smallest);
-    std::vector<double> sizes = {1,
-                                 0.37,
-                                 2.6,
-                                 11.3,
-                                 17.2,
-                                 89.3,
-                                 104.7,
-                                 460,
-                                 std::log(large) + 0.3,  // exp overflows, sinh not
-                                 711,
-                                 746,
-                                 70001,
-                                 large / 1.37,
-                                 large / 3.3,
-                                 std::sqrt(large) * 1.31,
-                                 std::pow(large, 0.26),
-                                 std::pow(large, 0.74),
-                                 least * 1.4,
-                                 std::sqrt(least) * 0.83,
-                                 std::ldexp(3.0, format.smallest - format.mantissa)};
-    for (double literal : literals) {
-      const double size = std::abs(literal);
-      if (size == 0 || !std::isfinite(size)) continue;
-      sizes.insert(sizes.end(), {size, size * 1.3, large / size * 0.8, large / size * 1.2,
-                                 least / size * 0.9, large / 1.02 - size});
-    }
-    out = {0.0, -0.0};
-    for (double size : sizes)
-      for (double x : {size, -size})
-        if (const double held = rounded(dtype, x); std::abs(held) <= 0.99 * large)
-          out.push_back(held);
-    for (double end : ends)
-      if (end <= large) out.insert(out.end(), {end, -end});
-  }
+  const std::vector<double> out =
+      is_float(dtype) ? critical_floats(dtype, literals, ends) : critical_integers(dtype, literals);
   std::vector<double> unique;
   for (double x : out)
     if (std::none_of(unique.begin(), unique.end(),
