@@ -120,6 +120,68 @@ NodeId attention_node(const Graph& piece) {
   return same ? node : NodeId();
 }
 
+/// Returns the kernel that puts keys and values into their pages.
+WrittenKernel put_kernel(const AttentionKernels& out, const std::vector<TypeId>& types,
+                         TypeId numbers, const AttentionSizes& sizes) {
+  WrittenKernel put;
+  put.op = "put keys and values";
+  put.arguments = {types[1], types[2], numbers, types[1], types[2]};
+  put.results = 2;
+  put.rows = out.rows;
+  put.threads = kThreads;
+  put.signature = pointer(out.k, false, 0) + pointer(out.v, false, 1) +
+                  pointer(DType::i64, false, 2) + pointer(out.k, true, 3) +
+                  pointer(out.v, true, 4) + "long long rows";
+  put.body = fmt::format(kPut, fmt::arg("row", out.row), fmt::arg("threads", kThreads));
+  put.why = "page tables determine where rows are written";
+  put.by_data = put_accesses(sizes, kThreads);
+  return put;
+}
+
+/// Returns the kernel that attends to the keys and values in pages.
+WrittenKernel attend_kernel(const AttentionKernels& out, const std::vector<TypeId>& types,
+                            TypeId numbers, const AttentionSizes& sizes, Context& context) {
+  const bool divided = out.operands.size() > 3;
+  const DType to = context.types[types.back()].dtype;
+  const int last = divided ? 7 : 6;
+  const auto load = [&](DType from, const std::string& element) {
+    return rows::cxx::loaded(from, element);
+  };
+  WrittenKernel attend;
+  attend.op = "unified_attention";
+  attend.arguments = {types[0], types[1], types[2], numbers, numbers, numbers};
+  attend.signature = pointer(context.types[types[0]].dtype, false, 0) + pointer(out.k, false, 1) +
+                     pointer(out.v, false, 2) + pointer(DType::i64, false, 3) +
+                     pointer(DType::i64, false, 4) + pointer(DType::i64, false, 5);
+  if (divided) {
+    attend.arguments.push_back(types[3]);
+    attend.signature += pointer(context.types[types[3]].dtype, false, 6);
+  }
+  const std::string divide =
+      divided ? fmt::format("y = pw_div(y, {});\n    ",
+                            load(context.types[types[3]].dtype, "pw_load(p6, 0)"))
+              : "";
+  attend.arguments.push_back(types.back());
+  attend.signature += pointer(to, true, last) + "long long rows";
+  attend.rows = context.dims.mul(out.rows, context.dims.constant(out.heads));
+  attend.threads = kThreads;
+  attend.body = fmt::format(
+      kAttend, fmt::arg("threads", kThreads), fmt::arg("heads", out.heads),
+      fmt::arg("share", out.heads / out.groups), fmt::arg("groups", out.groups),
+      fmt::arg("width", out.width), fmt::arg("page", out.page_tokens),
+      fmt::arg("each", (out.width + kThreads - 1) / kThreads),
+      fmt::arg("scale",
+               rows::cxx::literal(1 / std::sqrt(static_cast<float>(out.width)), DType::f32)),
+      fmt::arg("load_q", load(context.types[types[0]].dtype, "pw_load(p0, own + d)")),
+      fmt::arg("load_k", load(out.k, "pw_load(p1, at + d)")),
+      fmt::arg("load_v", load(out.v, "pw_load(p2, at + d)")), fmt::arg("divide", divide),
+      fmt::arg("out", last),
+      fmt::arg("store", rows::cxx::is_narrow(to) ? fmt::format("pw_to_{}(y)", name(to)) : "y"));
+  attend.why = "page tables determine where keys are read";
+  attend.by_data = attend_accesses(sizes, kThreads);
+  return attend;
+}
+
 }  // namespace
 
 std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64_t page_tokens,
@@ -165,53 +227,8 @@ std::optional<AttentionKernels> attention_kernels(const Graph& piece, std::int64
                        size_of(out.k), size_of(out.v), size_of(to)};
   if (divided) sizes.divisor = size_of(dtype(3));
   const TypeId numbers = context.types.get(DType::i64, {out.rows});
-  WrittenKernel put;
-  put.op = "put keys and values";
-  put.arguments = {types[1], types[2], numbers, types[1], types[2]};
-  put.results = 2;
-  put.rows = out.rows;
-  put.threads = kThreads;
-  put.signature = pointer(out.k, false, 0) + pointer(out.v, false, 1) +
-                  pointer(DType::i64, false, 2) + pointer(out.k, true, 3) +
-                  pointer(out.v, true, 4) + "long long rows";
-  put.body = fmt::format(kPut, fmt::arg("row", out.row), fmt::arg("threads", kThreads));
-  put.why = "page tables determine where rows are written";
-  put.by_data = put_accesses(sizes, kThreads);
-  out.put = written(put);
-
-  const int last = divided ? 7 : 6;
-  const auto load = [&](DType from, const std::string& element) {
-    return rows::cxx::loaded(from, element);
-  };
-  WrittenKernel attend;
-  attend.op = "unified_attention";
-  attend.arguments = {types[0], types[1], types[2], numbers, numbers, numbers};
-  attend.signature = pointer(dtype(0), false, 0) + pointer(out.k, false, 1) +
-                     pointer(out.v, false, 2) + pointer(DType::i64, false, 3) +
-                     pointer(DType::i64, false, 4) + pointer(DType::i64, false, 5);
-  if (divided) {
-    attend.arguments.push_back(types[3]);
-    attend.signature += pointer(dtype(3), false, 6);
-  }
-  const std::string divide =
-      divided ? fmt::format("y = pw_div(y, {});\n    ", load(dtype(3), "pw_load(p6, 0)")) : "";
-  attend.arguments.push_back(types.back());
-  attend.signature += pointer(to, true, last) + "long long rows";
-  attend.rows = context.dims.mul(out.rows, context.dims.constant(*heads));
-  attend.threads = kThreads;
-  attend.body = fmt::format(
-      kAttend, fmt::arg("threads", kThreads), fmt::arg("heads", *heads),
-      fmt::arg("share", *heads / *groups), fmt::arg("groups", *groups), fmt::arg("width", *width),
-      fmt::arg("page", page_tokens), fmt::arg("each", (*width + kThreads - 1) / kThreads),
-      fmt::arg("scale", rows::cxx::literal(1 / std::sqrt(static_cast<float>(*width)), DType::f32)),
-      fmt::arg("load_q", load(dtype(0), "pw_load(p0, own + d)")),
-      fmt::arg("load_k", load(out.k, "pw_load(p1, at + d)")),
-      fmt::arg("load_v", load(out.v, "pw_load(p2, at + d)")), fmt::arg("divide", divide),
-      fmt::arg("out", last),
-      fmt::arg("store", rows::cxx::is_narrow(to) ? fmt::format("pw_to_{}(y)", name(to)) : "y"));
-  attend.why = "page tables determine where keys are read";
-  attend.by_data = attend_accesses(sizes, kThreads);
-  out.attend = written(attend);
+  out.put = written(put_kernel(out, types, numbers, sizes));
+  out.attend = written(attend_kernel(out, types, numbers, sizes, context));
   if (dtype(0) == out.k && out.k == out.v) {
     AttentionShape shape;
     shape.in = dtype(0);
