@@ -305,6 +305,58 @@ std::optional<Machine::Number> Machine::call(TermId id) {
   return applied(term.function, real ? DType::f64 : term.dtype, x, literal);
 }
 
+namespace {
+
+/// Returns true if the common dtype of the operands from `first` on is f64; a literal adopts
+/// another float dtype.
+template <class Numbers>
+bool computes_in_double(const Numbers& x, const std::vector<bool>& literal, std::size_t first) {
+  bool strong = false, doubles = false;
+  for (std::size_t i = first; i < x.size(); ++i)
+    strong = strong || (is_float(x[i].scalar.dtype) && !literal[i]);
+  for (std::size_t i = first; i < x.size(); ++i)
+    doubles = doubles || (x[i].scalar.dtype == DType::f64 && (!literal[i] || !strong));
+  return doubles;
+}
+
+/// Returns the largest distance of the results at the ends of the operands' intervals from the
+/// computed result. `part` is the half of an interval, `at` their centers.
+template <class Numbers, class Part, class Distance>
+double spread(const Numbers& x, Part part, const std::vector<double>& at,
+              const Distance& distance) {
+  double most = 0;
+  std::vector<std::size_t> loose;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (x[i].*part > 0) loose.push_back(i);
+  for (std::size_t corner = 0; !loose.empty() && corner < (std::size_t{1} << loose.size());
+       ++corner) {
+    std::vector<double> end = at;
+    for (std::size_t k = 0; k < loose.size(); ++k)
+      end[loose[k]] += ((corner >> k) & 1 ? -1 : 1) * (x[loose[k]].*part);
+    double far = distance(end);
+    if (std::isnan(far)) far = std::numeric_limits<double>::infinity();
+    most = std::max(most, far);
+  }
+  return most;
+}
+
+}  // namespace
+
+/// Stores the result of an op on whole numbers. `parity`: a boolean is the lowest bit.
+Machine::Number Machine::of_whole(std::int64_t value, DType dtype, bool parity,
+                                  const std::vector<Number>& x) {
+  Number out;
+  out.scalar.dtype = dtype;
+  if (is_float(dtype))
+    out.scalar.real = rounded(dtype, static_cast<double>(value));
+  else
+    out.scalar.whole = parity ? value & 1 : wrapped_around(dtype, value);
+  for (const Number& part : x)
+    if (part.error > 0) out.error = std::numeric_limits<double>::infinity();
+  if (is_float(dtype)) out.error += unit(dtype) * std::abs(out.scalar.real);
+  return out;
+}
+
 /// Evaluates one op and rounds once.
 std::optional<Machine::Number> Machine::applied(Function named, DType dtype,
                                                 const std::vector<Number>& x,
@@ -323,15 +375,9 @@ std::optional<Machine::Number> Machine::applied(Function named, DType dtype,
   const bool is_cast = op == Function::cast;
   const Kernel* kernel = is_cast ? nullptr : kernel_of(op);
   if (!is_cast && (kernel == nullptr || kernel->operands != x.size())) return std::nullopt;
-  // The common dtype of the operands; a literal adopts another float dtype.
-  bool floats = false, doubles = false, strong = false;
-  for (std::size_t i = op == Function::select ? 1 : 0; i < x.size(); ++i) {
-    if (!is_float(x[i].scalar.dtype)) continue;
-    floats = true;
-    strong = strong || !literal[i];
-  }
-  for (std::size_t i = op == Function::select ? 1 : 0; i < x.size(); ++i)
-    doubles = doubles || (x[i].scalar.dtype == DType::f64 && (!literal[i] || !strong));
+  const std::size_t first = op == Function::select ? 1 : 0;
+  const bool floats = std::any_of(x.begin() + static_cast<std::ptrdiff_t>(first), x.end(),
+                                  [](const Number& part) { return is_float(part.scalar.dtype); });
   double center = 0, ulps = 1;
   const auto in_double = [&](const std::vector<double>& at) {
     return is_cast ? at[0] : kernel->in_double(at.data());
@@ -342,47 +388,25 @@ std::optional<Machine::Number> Machine::applied(Function named, DType dtype,
     std::vector<std::int64_t> whole;
     for (const Number& part : x) whole.push_back(part.scalar.whole);
     const std::int64_t value = is_cast ? whole[0] : kernel->in_whole(whole.data());
-    if (is_float(dtype))
-      stored(static_cast<double>(value));
-    else
-      out.scalar.whole = dtype == DType::b8 && kernel != nullptr && kernel->in_float == nullptr
-                             ? value & 1
-                             : wrapped_around(dtype, value);
-    for (const Number& part : x)
-      if (part.error > 0) out.error = std::numeric_limits<double>::infinity();
-    if (is_float(dtype)) out.error += unit(dtype) * std::abs(out.scalar.real);
-    return out;
+    const bool parity = dtype == DType::b8 && kernel != nullptr && kernel->in_float == nullptr;
+    return of_whole(value, dtype, parity, x);
   }
   if (!is_cast && kernel->in_double == nullptr) return std::nullopt;
   center = in_double(at);
-  if (is_cast || doubles) {
+  if (is_cast || computes_in_double(x, literal, first)) {
     stored(center);
   } else {
     std::vector<float> narrow(at.begin(), at.end());
     stored(static_cast<double>(kernel->in_float(narrow.data())));
   }
   if (!is_cast && kernel->in_whole == nullptr && op != Function::sqrt) ulps = kFunctionUlps;
-  // Distance of the results at the ends of the operands' intervals from the computed result.
-  const auto spread = [&](auto part) {
-    double most = 0;
-    std::vector<std::size_t> loose;
-    for (std::size_t i = 0; i < x.size(); ++i)
-      if (x[i].*part > 0) loose.push_back(i);
-    for (std::size_t corner = 0; !loose.empty() && corner < (std::size_t{1} << loose.size());
-         ++corner) {
-      std::vector<double> end = at;
-      for (std::size_t k = 0; k < loose.size(); ++k)
-        end[loose[k]] += ((corner >> k) & 1 ? -1 : 1) * (x[loose[k]].*part);
-      double far = std::abs(in_double(end) - center);
-      if (is_cast && !is_float(dtype))
-        far = std::abs(Scalar::of(dtype, end[0]).number() - Scalar::of(dtype, center).number());
-      if (std::isnan(far)) far = std::numeric_limits<double>::infinity();
-      most = std::max(most, far);
-    }
-    return most;
+  const auto distance = [&](const std::vector<double>& end) {
+    if (is_cast && !is_float(dtype))
+      return std::abs(Scalar::of(dtype, end[0]).number() - Scalar::of(dtype, center).number());
+    return std::abs(in_double(end) - center);
   };
-  out.error = spread(&Number::error);
-  out.underflow = spread(&Number::underflow);
+  out.error = spread(x, &Number::error, at, distance);
+  out.underflow = spread(x, &Number::underflow, at, distance);
   if (!is_float(dtype)) return out;
   const double value = std::abs(out.scalar.real);
   const bool kept = among(op, {Function::neg, Function::abs, Function::maximum, Function::minimum,

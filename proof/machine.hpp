@@ -73,6 +73,8 @@ class Machine {
   std::optional<Number> whole_sum(const Term& term, std::int64_t extent);
   std::optional<Number> float_sum(const Term& term, std::int64_t extent);
   std::optional<Number> fold(const Term& term, std::int64_t extent);
+  static Number of_whole(std::int64_t value, DType dtype, bool parity,
+                         const std::vector<Number>& x);
   std::optional<Number> applied(Function named, DType dtype, const std::vector<Number>& x,
                                 const std::vector<bool>& literal);
   [[nodiscard]] bool is_sum(TermId id) const;
