@@ -362,6 +362,13 @@ class Converter {
                              const Value& offset, std::string_view target, const Site& site);
 
   // ---- fx_opaque.cpp: calls of unknown ops
+  /// What a call returns: an operand; nothing: its next result.
+  using Returned = std::vector<std::optional<std::size_t>>;
+  Returned returned_by(const std::optional<Schema>& schema, const Skeleton& call,
+                       std::string_view target, const std::vector<std::size_t>& written,
+                       const Site& site, std::vector<Wanted>& wanted);
+  Value returned_value(const Returned& returned, const std::optional<Schema>& schema,
+                       const Skeleton& call, const Results& results, std::string_view target);
   Result<Value> opaque(std::string_view target, const Arguments& arguments, const Site& site,
                        const Unknown& unknown = {});
   [[nodiscard]] Skeleton skeleton_of(const Arguments& arguments);
@@ -383,6 +390,12 @@ class Converter {
   /// Handles Python operations; nothing if it is a call of an op, by its target.
   Result<std::optional<Value>> python(const std::string& callee, const Arguments& arguments,
                                       const Site& site);
+  Result<std::optional<Value>> operator_call(const std::string& callee, const Arguments& arguments,
+                                             const Site& site);
+  Result<std::optional<Value>> number_call(const std::string& callee, const Arguments& arguments,
+                                           const Site& site);
+  Result<std::optional<Value>> named_in_torch(const std::string& callee, const Arguments& arguments,
+                                              const Site& site);
   Result<Value> infix(std::string_view op, const Value& a, const Value& b, Span span,
                       const Site& site);
   Result<Value> of_number(std::string_view op, std::string_view method, const Value& a,
@@ -404,6 +417,10 @@ class Converter {
   // ---- fx_torch.cpp: methods and functions of torch as ATen's overloads
   Result<Value> torch_call(const std::string& name, bool method, Arguments arguments,
                            const Site& site);
+  std::optional<Value> size_call(const std::string& name, const Shape& shape, Arguments& arguments,
+                                 std::string& target);
+  void take_dropout(const std::string& name, Arguments& arguments, std::string& target);
+  void take_shape_of(const std::string& name, std::vector<Value>& args, std::string& target);
   std::optional<Value> rewritten(const std::string& name, Arguments& arguments,
                                  std::string& target);
   void as_vector_norm(Arguments& arguments, std::string& target);
@@ -554,6 +571,7 @@ class Converter {
                     const std::vector<Wanted>& wanted, const Site& site);
 
   // ---- fx_vllm.cpp: vLLM's targets; layer names, and symbols that must be equal
+  [[nodiscard]] std::optional<std::int64_t> correction_of(const Value& correction) const;
   Applied var_mean(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied ir_norm(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
   Applied rotary(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);

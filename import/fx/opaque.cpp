@@ -245,31 +245,34 @@ TensorId Converter::opaque_view(const Value& base, NodeId node, std::size_t resu
   return view;
 }
 
-Result<Value> Converter::opaque(std::string_view target, const Arguments& arguments,
-                                const Site& site, const Unknown& unknown) {
-  const std::optional<Schema> schema = schema_of(target);
-  Skeleton call = skeleton_of(arguments);
-  Result<OpId> op = opaque_op(target, schema);
-  if (!op)
-    return fail(site.span, "PW0514",
-                fmt::format("this call does not match the declaration of `{}`{}{}", op_name(target),
-                            unknown.why.empty() ? "" : ": ", unknown.why),
-                "correct the declaration, or remove it to keep the op opaque");
-  const std::string name = context_.ops[*op].name;
-  trace_.opaque.push_back(name);
-  if (!unknown.why.empty()) trace_.reasons.push_back(fmt::format("{}: {}", name, unknown.why));
-  ++report_.opaque[name];
-  if (!unknown.why.empty()) ++report_.reasons[trace_.reasons.back()];
+namespace {
 
-  // Determines what the call returns: operands that it wrote, or its own results.
-  const std::vector<std::size_t> written = written_operands(call, target, schema, unknown);
-  const bool assumed = !schema && unknown.arguments.empty() && !unknown.functional;
-  if (assumed && !functional_ && target != "getitem") assumed_.insert(name);
-  std::vector<Wanted> wanted;
-  std::vector<std::optional<std::size_t>> returned;  // an operand; nothing: the next result
-  const bool listed = schema && std::none_of(schema->results.begin(), schema->results.end(),
-                                             [](const Schema::Result& r) { return r.list; });
-  if (listed) {
+// Returns true if the schema names each result.
+bool lists_results(const std::optional<Schema>& schema) {
+  return schema && std::none_of(schema->results.begin(), schema->results.end(),
+                                [](const Schema::Result& r) { return r.list; });
+}
+
+// Makes a tensor that is passed twice one tensor: a write to it is visible at both positions.
+void unify_operands(Skeleton& call, const std::vector<std::size_t>& written) {
+  for (std::size_t i : written)
+    for (std::size_t k = 0; k < call.operands.size(); ++k) {
+      if (k == i || call.operands[k].handle != call.operands[i].handle) continue;
+      call.text = renamed(call.text, k, i);
+      call.plain = false;
+    }
+}
+
+}  // namespace
+
+// Determines what an opaque call returns: operands that it wrote, or its own results, which it adds
+// to those wanted.
+Converter::Returned Converter::returned_by(const std::optional<Schema>& schema,
+                                           const Skeleton& call, std::string_view target,
+                                           const std::vector<std::size_t>& written,
+                                           const Site& site, std::vector<Wanted>& wanted) {
+  Returned returned;
+  if (lists_results(schema)) {
     for (std::size_t i = 0; i < schema->results.size(); ++i) {
       std::optional<std::size_t> operand;
       if (schema->results[i].written) operand = operand_of(*schema, call, schema->results[i].alias);
@@ -286,6 +289,54 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
     wanted = opaque_results(site);
     returned.resize(wanted.size());
   }
+  return returned;
+}
+
+// Returns the list of what an opaque call returns.
+Value Converter::returned_value(const Returned& returned, const std::optional<Schema>& schema,
+                                const Skeleton& call, const Results& results,
+                                std::string_view target) {
+  const bool listed = lists_results(schema);
+  Value out;
+  out.kind = Value::Kind::list;
+  for (std::size_t i = 0, next = 0; i < returned.size(); ++i) {
+    if (returned[i]) {
+      Value same = call.operands[*returned[i]];
+      same.tensor = memory_.tensors[same.handle].value;
+      out.items.push_back(std::move(same));
+      continue;
+    }
+    Value item = tensor(results[next]);
+    const char letter = listed ? schema->results[i].alias : '\0';
+    if (std::optional<std::size_t> base = letter ? operand_of(*schema, call, letter) : std::nullopt)
+      item.handle = opaque_view(call.operands[*base], graph_.producer(item.tensor), next, target);
+    ++next;
+    out.items.push_back(std::move(item));
+  }
+  return out;
+}
+
+Result<Value> Converter::opaque(std::string_view target, const Arguments& arguments,
+                                const Site& site, const Unknown& unknown) {
+  const std::optional<Schema> schema = schema_of(target);
+  Skeleton call = skeleton_of(arguments);
+  Result<OpId> op = opaque_op(target, schema);
+  if (!op)
+    return fail(site.span, "PW0514",
+                fmt::format("this call does not match the declaration of `{}`{}{}", op_name(target),
+                            unknown.why.empty() ? "" : ": ", unknown.why),
+                "correct the declaration, or remove it to keep the op opaque");
+  const std::string name = context_.ops[*op].name;
+  trace_.opaque.push_back(name);
+  if (!unknown.why.empty()) trace_.reasons.push_back(fmt::format("{}: {}", name, unknown.why));
+  ++report_.opaque[name];
+  if (!unknown.why.empty()) ++report_.reasons[trace_.reasons.back()];
+
+  const std::vector<std::size_t> written = written_operands(call, target, schema, unknown);
+  const bool assumed = !schema && unknown.arguments.empty() && !unknown.functional;
+  if (assumed && !functional_ && target != "getitem") assumed_.insert(name);
+  std::vector<Wanted> wanted;
+  const Returned returned = returned_by(schema, call, target, written, site, wanted);
   make_symbolic(wanted, name, call);
   const std::size_t own = wanted.size();
   const bool tuple = !site.items.empty() || returned.size() > 1;
@@ -297,14 +348,8 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
     wanted.push_back({named ? site.result.name : fresh(std::string(graph_.value_name(old))),
                       graph_.type(old), site.span});
   }
-  // A tensor passed twice is one tensor: a write to it is visible at both positions. In a
-  // functionalised call it is two tensors.
-  for (std::size_t i : written)
-    for (std::size_t k = 0; k < call.operands.size() && unknown.arguments.empty(); ++k) {
-      if (k == i || call.operands[k].handle != call.operands[i].handle) continue;
-      call.text = renamed(call.text, k, i);
-      call.plain = false;
-    }
+  // In a functionalised call, a tensor passed twice is two tensors.
+  if (unknown.arguments.empty()) unify_operands(call, written);
   if (!site.keys.empty()) {  // which result is which
     call.plain = false;
     call.attributes.emplace_back(key("keys"), site.keys);
@@ -324,22 +369,7 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
   for (std::size_t i = 0; i < written.size(); ++i)
     PW_TRY(write(call.operands[written[i]].handle, results[own + i], site, assumed));
 
-  Value out;
-  out.kind = Value::Kind::list;
-  for (std::size_t i = 0, next = 0; i < returned.size(); ++i) {
-    if (returned[i]) {
-      Value same = call.operands[*returned[i]];
-      same.tensor = memory_.tensors[same.handle].value;
-      out.items.push_back(std::move(same));
-      continue;
-    }
-    Value item = tensor(results[next]);
-    const char letter = listed ? schema->results[i].alias : '\0';
-    if (std::optional<std::size_t> base = letter ? operand_of(*schema, call, letter) : std::nullopt)
-      item.handle = opaque_view(call.operands[*base], graph_.producer(item.tensor), next, target);
-    ++next;
-    out.items.push_back(std::move(item));
-  }
+  Value out = returned_value(returned, schema, call, results, target);
   if (out.items.empty()) return Value();
   if (site.keys.size() == out.items.size()) out.keys = site.keys;
   return tuple ? out : out.items.front();

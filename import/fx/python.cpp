@@ -298,14 +298,82 @@ Result<Value> Converter::attribute(const Value& x, const std::string& name, cons
   return other("." + name);  // device, layout, is_cuda …: no tensor depends on it
 }
 
+namespace {
+
+constexpr std::string_view kOperator = "operator.";
+using Maybe = std::optional<Value>;
+
+Result<Maybe> as_maybe(Result<Value> value) {
+  if (!value) return forward(value);
+  return Maybe(std::move(*value));
+}
+
+}  // namespace
+
+// Converts a call of the module operator.
+Result<std::optional<Value>> Converter::operator_call(const std::string& callee,
+                                                      const Arguments& arguments,
+                                                      const Site& site) {
+  const std::vector<Value>& args = arguments.positional;
+  const std::string name = callee.substr(kOperator.size());
+  if (auto it = kInfix.find(name); it != kInfix.end() && args.size() == 2)
+    return as_maybe(infix(it->second, args[0], args[1], site.span, site));
+  if (auto it = kInPlace.find(name); it != kInPlace.end() && args.size() == 2) {
+    Site plain{site.span, site.source, true, {}, {}};  // the name is the left operand's already
+    if (!is_tensor(args[0])) return as_maybe(infix(it->second, args[0], args[1], site.span, plain));
+    const std::string method(kMethods.find(it->second)->second);
+    Value written = PW_TRY(torch_call(method + "_", true, arguments, plain));
+    return Maybe(is_tensor(written) ? written : args[0]);
+  }
+  if (name == "setitem" && args.size() == 3)
+    return as_maybe(set_item(args[0], args[1], args[2], site));
+  if (args.size() == 1) return as_maybe(unary(name, args[0], site));
+  return as_maybe(opaque(callee, arguments, site));
+}
+
+// Converts a call of a Python function on numbers.
+Result<std::optional<Value>> Converter::number_call(const std::string& callee,
+                                                    const Arguments& arguments, const Site& site) {
+  const std::vector<Value>& args = arguments.positional;
+  std::string name = callee.substr(
+      callee.find_last_of("._") == std::string::npos ? 0 : callee.find_last_of("._") + 1);
+  if (name == "len" && args.size() == 1 && args[0].kind == Value::Kind::list)
+    return Maybe(integer(static_cast<std::int64_t>(args[0].items.size())));
+  if (std::optional<Value> out = number(name, args)) return Maybe(*out);
+  const bool tensors = std::any_of(args.begin(), args.end(), is_tensor);
+  if (!tensors) return Maybe(other("unknown"));
+  return as_maybe(opaque(callee, arguments, site));
+}
+
+// Converts a call of a function of torch, by the module where it is.
+Result<std::optional<Value>> Converter::named_in_torch(const std::string& callee,
+                                                       const Arguments& arguments,
+                                                       const Site& site) {
+  for (std::string_view lead :
+       {"torch.nn.functional.", "torch.functional.", "torch._C._nn.", "torch._C._special.",
+        "torch._C._fft.", "torch._C._linalg.", "torch.Tensor."})
+    if (callee.starts_with(lead))
+      return as_maybe(
+          torch_call(callee.substr(lead.size()), lead == "torch.Tensor.", arguments, site));
+  for (std::string_view lead : {"torch.special.", "torch.fft.", "torch.linalg."})
+    if (callee.starts_with(lead)) {
+      std::string name = callee.substr(6);
+      name[name.find('.')] = '_';
+      return as_maybe(torch_call(name, false, arguments, site));
+    }
+  constexpr std::string_view kTorch = "torch.", kAten = "torch.ops.aten.";
+  if (callee.starts_with(kAten) && callee.find('.', kAten.size()) == std::string::npos &&
+      !table_.find(callee.substr(10)))
+    return as_maybe(torch_call(callee.substr(kAten.size()), false, arguments, site));
+  if (callee.starts_with(kTorch) && callee.find('.', kTorch.size()) == std::string::npos &&
+      callee != "torch.Size" && callee != "torch.device")
+    return as_maybe(torch_call(callee.substr(kTorch.size()), false, arguments, site));
+  return Maybe();
+}
+
 Result<std::optional<Value>> Converter::python(const std::string& callee,
                                                const Arguments& arguments, const Site& site) {
-  using Maybe = std::optional<Value>;
   const std::vector<Value>& args = arguments.positional;
-  auto done = [](Result<Value> value) -> Result<Maybe> {
-    if (!value) return forward(value);
-    return Maybe(std::move(*value));
-  };
   if (callee == "slice") {
     Value out = other("slice");
     out.items = args;
@@ -331,63 +399,22 @@ Result<std::optional<Value>> Converter::python(const std::string& callee,
     return Maybe(Value());
   }
   if (callee == "torch._C._autograd._get_data_attr" && args.size() == 1 && is_tensor(args[0]))
-    return done(call("aten.detach", {{args[0]}, {}}, site));
+    return as_maybe(call("aten.detach", {{args[0]}, {}}, site));
   if (callee == "getattr" && args.size() >= 2 && args[1].kind == Value::Kind::string)
-    return done(attribute(args[0], args[1].text, site));
+    return as_maybe(attribute(args[0], args[1].text, site));
   if (callee.starts_with("fx_pytree.") || callee.starts_with("pytree.") ||
       callee.starts_with("torch.fx._pytree.") || callee.starts_with("torch.utils._pytree.")) {
     if (!args.empty()) return Maybe(args[0]);
   }
-  if (callee.starts_with(".")) return done(torch_call(callee.substr(1), true, arguments, site));
+  if (callee.starts_with(".")) return as_maybe(torch_call(callee.substr(1), true, arguments, site));
 
-  constexpr std::string_view kOperator = "operator.", kMath = "math.", kSym = "torch.sym_";
-  if (callee.starts_with(kOperator)) {
-    const std::string name = callee.substr(kOperator.size());
-    if (auto it = kInfix.find(name); it != kInfix.end() && args.size() == 2)
-      return done(infix(it->second, args[0], args[1], site.span, site));
-    if (auto it = kInPlace.find(name); it != kInPlace.end() && args.size() == 2) {
-      Site plain{site.span, site.source, true, {}, {}};  // the name is the left operand's already
-      if (!is_tensor(args[0])) return done(infix(it->second, args[0], args[1], site.span, plain));
-      const std::string method(kMethods.find(it->second)->second);
-      Value written = PW_TRY(torch_call(method + "_", true, arguments, plain));
-      return Maybe(is_tensor(written) ? written : args[0]);
-    }
-    if (name == "setitem" && args.size() == 3)
-      return done(set_item(args[0], args[1], args[2], site));
-    if (args.size() == 1) return done(unary(name, args[0], site));
-    return done(opaque(callee, arguments, site));
-  }
+  constexpr std::string_view kMath = "math.", kSym = "torch.sym_";
+  if (callee.starts_with(kOperator)) return operator_call(callee, arguments, site);
   if (callee.starts_with(kMath) || callee.starts_with(kSym) || callee == "int" ||
       callee == "float" || callee == "bool" || callee == "max" || callee == "min" ||
-      callee == "abs" || callee == "len") {
-    std::string name = callee.substr(
-        callee.find_last_of("._") == std::string::npos ? 0 : callee.find_last_of("._") + 1);
-    if (name == "len" && args.size() == 1 && args[0].kind == Value::Kind::list)
-      return Maybe(integer(static_cast<std::int64_t>(args[0].items.size())));
-    if (std::optional<Value> out = number(name, args)) return Maybe(*out);
-    const bool tensors = std::any_of(args.begin(), args.end(), is_tensor);
-    if (!tensors) return Maybe(other("unknown"));
-    return done(opaque(callee, arguments, site));
-  }
-  for (std::string_view lead :
-       {"torch.nn.functional.", "torch.functional.", "torch._C._nn.", "torch._C._special.",
-        "torch._C._fft.", "torch._C._linalg.", "torch.Tensor."})
-    if (callee.starts_with(lead))
-      return done(torch_call(callee.substr(lead.size()), lead == "torch.Tensor.", arguments, site));
-  for (std::string_view lead : {"torch.special.", "torch.fft.", "torch.linalg."})
-    if (callee.starts_with(lead)) {
-      std::string name = callee.substr(6);
-      name[name.find('.')] = '_';
-      return done(torch_call(name, false, arguments, site));
-    }
-  constexpr std::string_view kTorch = "torch.", kAten = "torch.ops.aten.";
-  if (callee.starts_with(kAten) && callee.find('.', kAten.size()) == std::string::npos &&
-      !table_.find(callee.substr(10)))
-    return done(torch_call(callee.substr(kAten.size()), false, arguments, site));
-  if (callee.starts_with(kTorch) && callee.find('.', kTorch.size()) == std::string::npos &&
-      callee != "torch.Size" && callee != "torch.device")
-    return done(torch_call(callee.substr(kTorch.size()), false, arguments, site));
-  return Maybe();
+      callee == "abs" || callee == "len")
+    return number_call(callee, arguments, site);
+  return named_in_torch(callee, arguments, site);
 }
 
 // `a, b = f(x)` gives each name its item.

@@ -166,6 +166,36 @@ Result<Value> Converter::argument_of_base(const Arguments& arguments, const std:
   return base;
 }
 
+namespace {
+
+// Axes of a view that lie densely one in another.
+struct DenseRun {
+  DimId extent;
+  std::int64_t stride;
+};
+
+// Joins the axes of a view into runs, or returns nothing if a size or stride is unknown.
+std::optional<std::vector<DenseRun>> dense_runs(Dims& dims, const Shape& sizes,
+                                                const Shape& strides) {
+  std::vector<DenseRun> runs;  // the innermost first
+  DimId next;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    if (dims.value(sizes[i]) == 1) continue;
+    if (!runs.empty() && strides[i] == next) {
+      runs.back().extent = dims.mul(runs.back().extent, sizes[i]);
+    } else {
+      std::optional<std::int64_t> step = dims.value(strides[i]);
+      if (!step || *step < 1) return std::nullopt;
+      runs.push_back({sizes[i], *step});
+    }
+    next = dims.mul(strides[i], sizes[i]);
+    if (!next.valid() || !runs.back().extent.valid()) return std::nullopt;
+  }
+  return runs;
+}
+
+}  // namespace
+
 // A view by sizes and strides, as slices of a dense base and a reshape. Axes of the view that lie
 // densely one in another are a run; a run takes a part of one axis of the base, or the whole of
 // some and a part of the next.
@@ -186,24 +216,9 @@ Result<Value> Converter::strided_view(const Value& base, const Value& size, cons
   const Shape shape = type->shape;
   std::optional<Shape> dense = dense_strides(dims, shape);
   if (!dense) return refuse();
-  struct Run {
-    DimId extent;
-    std::int64_t stride;
-  };
-  std::vector<Run> runs;  // the innermost first
-  DimId next;
-  for (std::size_t i = sizes->size(); i-- > 0;) {
-    if (dims.value((*sizes)[i]) == 1) continue;
-    if (!runs.empty() && (*strides)[i] == next) {
-      runs.back().extent = dims.mul(runs.back().extent, (*sizes)[i]);
-    } else {
-      std::optional<std::int64_t> step = dims.value((*strides)[i]);
-      if (!step || *step < 1) return refuse();
-      runs.push_back({(*sizes)[i], *step});
-    }
-    next = dims.mul((*strides)[i], (*sizes)[i]);
-    if (!next.valid() || !runs.back().extent.valid()) return refuse();
-  }
+  std::optional<std::vector<DenseRun>> found = dense_runs(dims, *sizes, *strides);
+  if (!found) return refuse();
+  std::vector<DenseRun>& runs = *found;
   Value view = base;
   std::size_t run = 0;
   for (std::size_t axis = shape.size(); axis-- > 0;) {

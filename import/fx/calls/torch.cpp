@@ -292,66 +292,129 @@ Result<Value> Converter::itself(const std::string& method, const Value& x, const
   return out;
 }
 
+namespace {
+
+// Sets the overload of split, and makes the sizes its second argument.
+void target_of_split(Arguments& arguments, std::string& target) {
+  std::vector<Value>& args = arguments.positional;
+  if (args.size() >= 2) {
+    target =
+        args[1].kind == Value::Kind::list ? "aten.split_with_sizes.default" : "aten.split.Tensor";
+    return;
+  }
+  for (std::string_view word : {"split_size_or_sections", "split_size"})
+    if (std::optional<Value> sizes = take_keyword(arguments, word)) {
+      args.push_back(*sizes);
+      target =
+          sizes->kind == Value::Kind::list ? "aten.split_with_sizes.default" : "aten.split.Tensor";
+      break;
+    }
+}
+
+// Sets the op of a product of two or of three dims; others have none.
+void target_of_matmul(const Shape& x, const Shape& y, std::string& target) {
+  if (x.size() == 2 && y.size() == 2) target = "aten.mm.default";
+  if (x.size() == 3 && y.size() == 3 && x[0] == y[0]) target = "aten.bmm.default";
+}
+
+// Makes the arguments of a function of torch.nn.functional those of its ATen op.
+void adapt_functional(std::string& name, bool method, std::vector<Value>& args) {
+  if (name == "batch_norm" && !method && args.size() >= 5) {  // F.batch_norm(x, mean, var, w, b, …)
+    std::swap(args[1], args[3]);
+    std::swap(args[2], args[4]);
+    Value on;
+    on.kind = Value::Kind::boolean;
+    on.boolean = true;
+    if (args.size() == 8) args.push_back(on);
+  }
+  if (args.size() > 1 && (name == "relu" || name == "silu" || name == "dropout_") &&
+      args[1].kind == Value::Kind::boolean) {
+    if (args[1].boolean) name += "_";
+    args.resize(1);
+  }
+  if (name == "softmax" || name == "log_softmax") {  // F.softmax(x, dim, _stacklevel, dtype)
+    if (!method && args.size() >= 3) args.erase(args.begin() + 2);
+  }
+}
+
+}  // namespace
+
+// Returns a size, the rank or the number of elements. Sets the target for the size of an axis.
+std::optional<Value> Converter::size_call(const std::string& name, const Shape& shape,
+                                          Arguments& arguments, std::string& target) {
+  if (name == "dim" || name == "ndimension")
+    return integer(static_cast<std::int64_t>(shape.size()));
+  Value out;
+  if (name == "numel") {
+    out = integer(1);
+    for (DimId d : shape) out.dim = context_.dims.mul(out.dim, d);
+    return out.dim.valid() ? std::optional(out) : std::nullopt;
+  }
+  std::optional<Value> axis = pull_argument(arguments, 1, "dim");
+  if (axis) {
+    target = "aten.sym_size.int";
+    arguments.positional.push_back(*axis);
+    return std::nullopt;
+  }
+  out.kind = Value::Kind::list;
+  for (DimId d : shape) {
+    out.items.push_back(integer(0));
+    out.items.back().dim = d;
+  }
+  return out;
+}
+
+// Turns a dropout into its ATen op, or into the tensor itself if it is off.
+void Converter::take_dropout(const std::string& name, Arguments& arguments, std::string& target) {
+  std::vector<Value>& args = arguments.positional;
+  std::optional<Value> p = pull_argument(arguments, 1, "p"),
+                       training = pull_argument(arguments, 1, "training"),
+                       train = take_keyword(arguments, "train");
+  if (!training) training = train;
+  const bool off = (training && training->kind == Value::Kind::boolean && !training->boolean) ||
+                   (p && p->kind == Value::Kind::real && p->real == 0);
+  args.resize(1);
+  arguments.keywords.clear();
+  if (off) {
+    target = "aten.detach.default";
+    return;
+  }
+  args.push_back(p.value_or(Value()));
+  args.push_back(training.value_or(Value()));
+  target = "aten." + name;
+}
+
+// Replaces the second tensor of a call such as view_as by its shape.
+void Converter::take_shape_of(const std::string& name, std::vector<Value>& args,
+                              std::string& target) {
+  const Type* like = args.size() == 2 && holds_tensor(args[1]) ? type_of(args[1].tensor) : nullptr;
+  if (!like) return;
+  Value shape;
+  shape.kind = Value::Kind::list;
+  for (DimId d : like->shape) {
+    shape.items.push_back(integer(0));
+    shape.items.back().dim = d;
+  }
+  args[1] = std::move(shape);
+  target = name == "expand_as" ? "aten.expand.default" : "aten.view.default";
+  if (name == "reshape_as") target = "aten.reshape.default";
+}
+
 // Rewrites calls whose arguments are not ATen's. Returns a value if the call has one; otherwise
 // sets the target, if it applies, and makes the arguments ATen's.
 std::optional<Value> Converter::rewritten(const std::string& name, Arguments& arguments,
                                           std::string& target) {
   std::vector<Value>& args = arguments.positional;
   const Type* type = !args.empty() && holds_tensor(args[0]) ? type_of(args[0].tensor) : nullptr;
-  if ((name == "size" || name == "dim" || name == "ndimension" || name == "numel") && type) {
-    if (name == "dim" || name == "ndimension")
-      return integer(static_cast<std::int64_t>(type->shape.size()));
-    Value out;
-    if (name == "numel") {
-      out = integer(1);
-      for (DimId d : type->shape) out.dim = context_.dims.mul(out.dim, d);
-      return out.dim.valid() ? std::optional(out) : std::nullopt;
-    }
-    std::optional<Value> axis = pull_argument(arguments, 1, "dim");
-    if (axis) {
-      target = "aten.sym_size.int";
-      args.push_back(*axis);
-      return std::nullopt;
-    }
-    out.kind = Value::Kind::list;
-    for (DimId d : type->shape) {
-      out.items.push_back(integer(0));
-      out.items.back().dim = d;
-    }
-    return out;
-  }
+  if ((name == "size" || name == "dim" || name == "ndimension" || name == "numel") && type)
+    return size_call(name, type->shape, arguments, target);
   if ((name == "dropout" || name == "feature_dropout" || name == "alpha_dropout") &&
       !args.empty()) {
-    std::optional<Value> p = pull_argument(arguments, 1, "p"),
-                         training = pull_argument(arguments, 1, "training"),
-                         train = take_keyword(arguments, "train");
-    if (!training) training = train;
-    const bool off = (training && training->kind == Value::Kind::boolean && !training->boolean) ||
-                     (p && p->kind == Value::Kind::real && p->real == 0);
-    args.resize(1);
-    arguments.keywords.clear();
-    if (off) {
-      target = "aten.detach.default";
-      return std::nullopt;
-    }
-    args.push_back(p.value_or(Value()));
-    args.push_back(training.value_or(Value()));
-    target = "aten." + name;
+    take_dropout(name, arguments, target);
     return std::nullopt;
   }
   if (name == "expand_as" || name == "view_as" || name == "reshape_as") {
-    const Type* like =
-        args.size() == 2 && holds_tensor(args[1]) ? type_of(args[1].tensor) : nullptr;
-    if (!like) return std::nullopt;
-    Value shape;
-    shape.kind = Value::Kind::list;
-    for (DimId d : like->shape) {
-      shape.items.push_back(integer(0));
-      shape.items.back().dim = d;
-    }
-    args[1] = std::move(shape);
-    target = name == "expand_as" ? "aten.expand.default" : "aten.view.default";
-    if (name == "reshape_as") target = "aten.reshape.default";
+    take_shape_of(name, args, target);
     return std::nullopt;
   }
   if (name == "type_as" && args.size() == 2 && holds_tensor(args[1])) {
@@ -365,19 +428,8 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
     }
     return std::nullopt;
   }
-  if (name == "split" && args.size() >= 2) {
-    target =
-        args[1].kind == Value::Kind::list ? "aten.split_with_sizes.default" : "aten.split.Tensor";
-    return std::nullopt;
-  }
-  if (name == "split" && args.size() == 1) {
-    for (std::string_view word : {"split_size_or_sections", "split_size"})
-      if (std::optional<Value> sizes = take_keyword(arguments, word)) {
-        args.push_back(*sizes);
-        target = sizes->kind == Value::Kind::list ? "aten.split_with_sizes.default"
-                                                  : "aten.split.Tensor";
-        break;
-      }
+  if (name == "split" && !args.empty()) {
+    target_of_split(arguments, target);
     return std::nullopt;
   }
   if (name == "view" && args.size() == 2 && args[1].kind == Value::Kind::dtype) {
@@ -406,11 +458,7 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
   }
   if (name == "matmul" && args.size() == 2) {
     const Type* other = holds_tensor(args[1]) ? type_of(args[1].tensor) : nullptr;
-    if (type && other && type->shape.size() == 2 && other->shape.size() == 2)
-      target = "aten.mm.default";
-    if (type && other && type->shape.size() == 3 && other->shape.size() == 3 &&
-        type->shape[0] == other->shape[0])
-      target = "aten.bmm.default";
+    if (type && other) target_of_matmul(type->shape, other->shape, target);
   }
   return std::nullopt;
 }
@@ -441,22 +489,7 @@ Result<Value> Converter::torch_call(const std::string& given, bool method, Argum
     }
     return call("aten.embedding.default", arguments, site);
   }
-  if (name == "batch_norm" && !method && args.size() >= 5) {  // F.batch_norm(x, mean, var, w, b, …)
-    std::swap(args[1], args[3]);
-    std::swap(args[2], args[4]);
-    Value on;
-    on.kind = Value::Kind::boolean;
-    on.boolean = true;
-    if (args.size() == 8) args.push_back(on);
-  }
-  if (args.size() > 1 && (name == "relu" || name == "silu" || name == "dropout_") &&
-      args[1].kind == Value::Kind::boolean) {
-    if (args[1].boolean) name += "_";
-    args.resize(1);
-  }
-  if (name == "softmax" || name == "log_softmax") {  // F.softmax(x, dim, _stacklevel, dtype)
-    if (!method && args.size() >= 3) args.erase(args.begin() + 2);
-  }
+  adapt_functional(name, method, args);
   if (!args.empty() && holds_tensor(args[0])) {
     if (kSame.contains(name)) return itself(name, args[0], site);
     if (auto it = kCasts.find(name); it != kCasts.end() && method)

@@ -149,6 +149,13 @@ Applied Converter::scaled_product(const Bound& bound, const std::vector<Wanted>&
   return some(emit("scaled_mm", {*a, *b, *sa, *sb}, std::move(attributes), wanted, site));
 }
 
+// Returns what is subtracted from the count of a variance, or nothing if it is not an integer.
+std::optional<std::int64_t> Converter::correction_of(const Value& correction) const {
+  if (correction.kind == Value::Kind::none) return 1;
+  if (correction.kind == Value::Kind::real && correction.real == 0) return 0;
+  return as_int(correction);
+}
+
 // Variance and mean along one axis, from deviations: var = sum((x - mean)^2) / (count -
 // correction).
 Applied Converter::var_mean(const Bound& bound, const std::vector<Wanted>& wanted,
@@ -160,10 +167,7 @@ Applied Converter::var_mean(const Bound& bound, const std::vector<Wanted>& wante
   std::optional<Shape> axes = as_shape(*bound.find("dim"));
   std::optional<std::int64_t> axis;
   if (axes && axes->size() == 1) axis = context_.dims.value(axes->front());
-  const Value& correction = *bound.find("correction");
-  std::optional<std::int64_t> less =
-      correction.kind == Value::Kind::none ? std::optional<std::int64_t>(1) : as_int(correction);
-  if (correction.kind == Value::Kind::real && correction.real == 0) less = 0;
+  const std::optional<std::int64_t> less = correction_of(*bound.find("correction"));
   if (!axis || *axis < -rank || *axis >= rank || !less) return kNotThis;
   const std::int64_t at = *axis < 0 ? *axis + rank : *axis;
   std::optional<std::int64_t> count =
