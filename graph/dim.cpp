@@ -236,6 +236,7 @@ namespace {
 template <class Monomial>
 std::optional<std::pair<Monomial, std::int64_t>> quotient(
     const std::pair<Monomial, std::int64_t>& term, const std::pair<Monomial, std::int64_t>& by) {
+  if (term.second == INT64_MIN && by.second == -1) return std::nullopt;  // 2^63 does not fit
   if (term.second % by.second != 0) return std::nullopt;
   auto powers = std::map(term.first.begin(), term.first.end());
   for (const auto& [x, p] : by.first) {

@@ -194,8 +194,9 @@ Result<Attribute> Evaluator::arithmetic(const Expr& e, int depth) {
       case '%': r = dims.mod(*a, *b); break;
       default:
         if (dims.value(*b) == 0) return error(e, "division by zero in `" + print(e) + "`");
-        if (dims.value(*a) && dims.value(*b) &&
-            *dims.value(*a) % *dims.value(*b) != 0)  // a symbolic quotient rounds down
+        // A symbolic quotient rounds down. By -1, the remainder of the smallest number traps.
+        if (dims.value(*a) && dims.value(*b) && *dims.value(*b) != -1 &&
+            *dims.value(*a) % *dims.value(*b) != 0)
           return error(e, fmt::format("`{}` is not a whole number: {} / {}", print(e),
                                       dims.print(*a), dims.print(*b)));
         r = dims.div(*a, *b);

@@ -145,6 +145,9 @@ TEST_CASE_METHOD(Symbols, "dims: overflow gives an invalid id, never a wrong num
   CHECK(!dims.add(big, c(1)).valid());
   CHECK(!dims.mul(big, c(2)).valid());
   CHECK(!dims.div(c(INT64_MIN), c(-1)).valid());
+  CHECK(!dims.div(dims.mul(c(INT64_MIN), n), c(-1)).valid());
+  CHECK(dims.mod(c(INT64_MIN), c(-1)) == c(0));
+  CHECK(dims.divides(c(-1), dims.mul(c(INT64_MIN), n), facts) != Truth::no);
   CHECK(!dims.add(dims.mul(big, c(2)), n).valid());
 }
 
