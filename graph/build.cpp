@@ -209,7 +209,10 @@ ValueId Builder::integer(std::int64_t value) {
 
 Result<ValueId> Builder::number(const Expr& e) {
   Attribute value = PW_TRY(evaluate(context_, &graph_, e, env_));
-  if (auto i = std::get_if<std::int64_t>(&value)) return integer(*i);
+  if (auto i = std::get_if<std::int64_t>(&value)) {
+    if (number_type(DType::i64) != DType::i64 || constant_holds(*i)) return integer(*i);
+    return extent(context_.dims.constant(*i), e);
+  }
   if (auto x = std::get_if<double>(&value))
     return add_constant(graph_, *x, number_type(DType::f64), options_.like);
   if (auto b = std::get_if<bool>(&value))
@@ -219,8 +222,9 @@ Result<ValueId> Builder::number(const Expr& e) {
   return error(e, "PW0321", "`" + print(e) + "` is neither a tensor nor a number");
 }
 
-/// Builds a number that is known only at run time as an i64 of rank 0. Next to tensors of rank 0
-/// that are narrower than f32 it would determine how the result is rounded.
+/// Builds a number that is known only at run time, or that no constant holds, as an i64 of rank 0.
+/// Next to tensors of rank 0 that are narrower than f32 it would determine how the result is
+/// rounded.
 Result<ValueId> Builder::extent(DimId value, const Expr& e) {
   const OpId op = context_.ops.find(Primitive::extent);
   const DType type = number_type(DType::i64);

@@ -3,6 +3,7 @@
 // from the ops' signatures.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -113,5 +114,12 @@ Result<std::vector<NodeId>> inline_node(Graph& graph, NodeId node);
 /// Adds a rank-0 constant node: op `constant` with attributes value, dtype. `like`: see
 /// BuildOptions.
 ValueId add_constant(Graph& graph, double value, DType dtype, NodeId like = {});
+
+/// Returns true if a constant, whose value is a double, gives this integer: all to 2^53, and the
+/// largest, to which 2^63 saturates.
+[[nodiscard]] inline bool constant_holds(std::int64_t value) {
+  const auto number = static_cast<double>(value);
+  return number < 0x1p63 ? static_cast<std::int64_t>(number) == value : value == INT64_MAX;
+}
 
 }  // namespace pw

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
+#include "graph/build.hpp"
 #include "graph/infer/symbol_fact.hpp"
 #include "import/fx/convert.hpp"
 
@@ -73,7 +74,7 @@ std::optional<ValueId> Converter::as_operand(const Value& value, const Site& sit
   DType dtype = DType::f64;
   if (value.kind == Value::Kind::integer) {
     std::optional<std::int64_t> v = context_.dims.value(value.dim);
-    if (!v) {  // a number that is known only at run time
+    if (!v || !constant_holds(*v)) {  // known only at run time, or more digits than a double has
       Result<Results> extent = emit("extent", {}, {{key("value"), value.dim}},
                                     {{fresh("c"), Types::unknown(), {}}}, site);
       return extent ? std::optional(extent->front()) : std::nullopt;

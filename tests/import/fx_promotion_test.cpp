@@ -1,5 +1,6 @@
 // Types as PyTorch gives them, where the dump states none. Expected: PyTorch's own.
 #include "base/io/file.hpp"
+#include "graph/text/text.hpp"
 #include "graph/verify.hpp"
 #include "import/fx/fx.hpp"
 #include "tests/graph/library.hpp"
@@ -97,4 +98,22 @@ TEST_CASE("import: a filling says its type where nothing else does", "[fx][promo
          {"aten.full.default([2], 0.5)", "x: \"f32[]\"", "f32[2]"},
          {"aten.zeros.default([2])", "x: \"f32[]\"", "f32[2]"},
          {"aten.logical_not.default(x)", "x: \"f32[3]\"", "b8[3]"}});
+}
+
+TEST_CASE("import: a whole number keeps the digits that a double lacks", "[fx][promotion]") {
+  const auto imported_text = [](const std::string& number) {
+    ContextPtr context = library();
+    FxOptions options;
+    options.file = "dump.fx.txt";
+    Result<FxImport> imported = import_fx(
+        context,
+        "class <lambda>(torch.nn.Module):\n    def forward(self, x: \"i64[4]\"):\n"
+        "        y = torch.ops.aten.add.Tensor(x, " + number + ")\n        return (y,)\n",
+        options);
+    if (!imported) FAIL(messages(imported.error(), *context));
+    return print_pwg(imported->graph);
+  };
+  CHECK(imported_text("9007199254740993").find("value = 9007199254740993") != std::string::npos);
+  CHECK(imported_text("-9007199254740993").find("value = -9007199254740993") != std::string::npos);
+  CHECK(imported_text("9007199254740992").find("constant") != std::string::npos);
 }
