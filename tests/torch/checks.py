@@ -71,6 +71,11 @@ def divisions(dtype):
     return {f"{name} of {dtype}": case for name, case in out.items()}
 
 
+def asserted(x, y):
+    torch._assert_async((y > 0).all(), "a rate is not positive")
+    return x * y + 1
+
+
 def classes():
     scores, at = floats(3, 4), numbers(0, 3, 2)
     out = {}
@@ -86,6 +91,12 @@ def classes():
     rates = floats(3, 4).sigmoid()
     out["binary_cross_entropy"] = (F.binary_cross_entropy, (rates + 1, rates), (rates, rates))
     out["masked_scatter"] = (lambda x, y: x.masked_scatter(x > -2, y), (floats(3, 4), floats(2)), (floats(3, 4), floats(12)))
+    whole = torch.arange(12).view(3, 4)  # an error of a gradient's tracing has other words
+    out["an assert"] = (asserted, (rates, -rates), (rates, rates))
+    out["index_add of one column"] = (lambda x, y: x.index_add(0, numbers(0, 2), y) * 2, (whole, whole[:2, :1]), (whole, whole[:2]))
+    for dtype in (torch.int64, torch.int8):
+        x = numbers(1, -2, 3, dtype=dtype)
+        out[f"a negative power of {dtype}"] = (lambda x, y: (x + 1) ** -2 + y, (x, x), None)
     out["multinomial"] = (lambda x, y: torch.multinomial(x, 2) + y, (numbers(-1.0, 2.0, dtype=torch.float32), 1), None)
     return out
 

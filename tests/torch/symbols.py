@@ -80,6 +80,11 @@ def as_times(x, i):
     return x.repeat(n, 2).tanh()
 
 
+def as_a_check(x, y):
+    torch._check((y.sum() > 0).item())
+    return x.tanh() + y
+
+
 def numbers():
     small, large = torch.arange(4), torch.arange(7)
     compiled_as_is("a number of a tensor as a size", as_a_size, [(torch.tensor(3),), (torch.tensor(5),), (torch.tensor(0),)])
@@ -87,6 +92,7 @@ def numbers():
     compiled_as_is("as a factor", as_a_factor, [(small,), (large,)])
     compiled_as_is("as a real factor", as_a_real_factor, [(torch.randn(5),), (torch.randn(5),)])
     compiled_as_is("as a result", as_a_result, [(small,), (small + 3,)])
+    compiled_as_is("as a check", as_a_check, [(torch.randn(3), torch.ones(3)), (torch.randn(3), torch.ones(3) * 2)], 0.4)
     compiled_as_is("as how often", as_times, [(torch.randn(2, 3), torch.tensor(n)) for n in (1, 4)])
 
 

@@ -5,6 +5,7 @@ import logging
 import typing as t
 
 import torch
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from _piecewise import Error
 
@@ -41,6 +42,26 @@ def keep_checks(module: torch.fx.GraphModule) -> None:
             checked.meta = {key: value for key, value in node.args[0].meta.items() if key == "example_value"}
             node.args = (checked, *node.args[1:])
         inner.recompile()
+
+
+def _fits(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, **how: t.Any) -> bool:
+    """Returns True if the source of index_add has the shape of `x`, except along `dim`."""
+    return not x.dim() or x.dim() == source.dim() and all(i == dim % x.dim() or statically_known_true(a == b) for i, (a, b) in enumerate(zip(x.shape, source.shape)))
+
+
+def _is_power(x: torch.Tensor, exponent: t.Any) -> bool:
+    """Returns True unless it is a negative power of integers."""
+    return x.dtype.is_floating_point or x.dtype.is_complex or not isinstance(exponent, int) or exponent >= 0
+
+
+_ACCEPTED = {torch.ops.aten.index_add.default: _fits, torch.ops.aten.pow.Tensor_Scalar: _is_power}
+
+
+def is_rejected(node: torch.fx.Node) -> bool:
+    """Returns True for a call whose arguments PyTorch may reject when it runs the call, although it traced it."""
+    accepted = _ACCEPTED.get(node.target)
+    args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
+    return accepted is not None and not accepted(*args, **kwargs)
 
 
 def is_failed(error: t.Optional[BaseException]) -> bool:

@@ -10,6 +10,7 @@ import dataclasses
 import operator
 import typing as t
 
+import sympy
 import torch
 from torch.fx.experimental.symbolic_shapes import free_symbols
 
@@ -247,13 +248,13 @@ class Partition:
         out: t.Dict[t.Any, Node] = {}
         for node in self._module.graph.nodes:
             value = node.meta.get("val")
-            if isinstance(value, torch.SymInt) and expression(value).is_Symbol:
-                out.setdefault(expression(value), node)
+            if isinstance(value, torch.SymInt) and isinstance(symbol := expression(value), sympy.Symbol):
+                out.setdefault(symbol, node)
         for node in self._module.graph.find_nodes(op="placeholder"):
             value = node.meta.get("val")
             for dim, extent in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
-                if isinstance(extent, torch.SymInt) and expression(extent).is_Symbol and expression(extent) not in out:
-                    out[expression(extent)] = self._size(node, dim, extent)
+                if isinstance(extent, torch.SymInt) and isinstance(symbol := expression(extent), sympy.Symbol) and symbol not in out:
+                    out[symbol] = self._size(node, dim, extent)
         return out
 
     def _size(self, node: Node, dim: int, extent: torch.SymInt) -> Node:

@@ -6,6 +6,7 @@ import typing as t
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from .checks import is_rejected
 from .telling import Refused, type_text
 
 # Higher-order ops that each call a single op.
@@ -64,6 +65,8 @@ def _reason_of_target(node: torch.fx.Node) -> str:
         return f"it calls the {node.op.removeprefix('call_')} {node.target}"
     if isinstance(node.target, torch._ops.HigherOrderOperator) and node.target._name not in _PLAIN:
         return "it has effects" if node.target._name == "with_effects" else "it calls functions that are its arguments"
+    if isinstance(node.target, torch._ops.OpOverload) and not node.target._schema.returns and not node.target._schema.is_mutable:
+        return "it returns nothing"  # a check, such as an assert's
     return ""
 
 
@@ -110,6 +113,8 @@ class Staying:
                 reason = _reason_of_value(source.meta.get("val"))
             if reason:
                 return reason
+        if is_rejected(node):
+            return "PyTorch may reject its arguments"
         if _makes_sizes(node):
             return "sizes of its results depend on numbers of its arguments"
         return "it writes an argument of the graph" if self.writes_arguments(node) else ""
