@@ -175,7 +175,7 @@ TEST_CASE("tuning: a table that is none", "[cuda]") {
   CHECK(problem(R"({"format": "piecewise.schedules/1", "schedules": 3})").starts_with("PW1242"));
   CHECK(problem(R"({"format": "piecewise.schedules/1", "schedules": [7]})") ==
         "PW1242 schedules[0]: `program` is missing");
-  CHECK(with("\"rows\":16", "\"rows\":-1").starts_with("PW1242 schedules[0]: `rows` is no whole"));
+  CHECK(with("\"rows\":16", "\"rows\":-1").starts_with("PW1242 schedules[0]: `rows` is not a"));
   CHECK(with("\"block\":64", "\"block\":96") ==
         "PW1242 schedules[0]: `block` is not a power of two");
   CHECK(with("\"block\":64", "\"block\":1e99").starts_with("PW1242 schedules[0]: `block` is no"));

@@ -316,7 +316,7 @@ class Session(LspTest):
         self.assertIn("expect shift == 0, tidy.relu_relu == 0", member["main.pwr"])
         quoted = self.renamed("z = ", "two words")
         self.assertIn("mul(`two words`, w)", quoted["main.pwr"])
-        self.assertIn("taken", self.refused("z = ", "x"))
+        self.assertIn("already in use", self.refused("z = ", "x"))
         self.assertIn("library", self.refused("mul(z"))
         self.assertIn("nothing", self.refused("=>"))
 
