@@ -204,6 +204,7 @@ Result<ValueId> Builder::round_scalar(ValueId value, const std::string& op,
 /// does.
 ValueId Builder::integer(std::int64_t value) {
   const DType dtype = number_type(DType::i64);
+  if (is_integer(dtype) && size_of(dtype) <= 4) value = static_cast<std::int32_t>(value);
   return add_constant(graph_, wrapped(static_cast<double>(value), dtype), dtype, options_.like);
 }
 
@@ -413,6 +414,8 @@ Result<ValueId> Builder::literal(const Expr& e, const Op& op, std::size_t at,
   const auto* integer = value ? std::get_if<std::int64_t>(&*value) : nullptr;
   const auto* real = value ? std::get_if<double>(&*value) : nullptr;
   if (!asked || (integer == nullptr && real == nullptr)) return operand(e, depth);
+  if (integer != nullptr && *asked == DType::i64 && !constant_holds(*integer))
+    return extent(context_.dims.constant(*integer), e);
   const double number = integer != nullptr ? static_cast<double>(*integer) : *real;
   if (holds(*asked, number)) return add_constant(graph_, number, *asked, options_.like);
   return error(e, "PW0336",

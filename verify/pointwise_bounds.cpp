@@ -187,6 +187,7 @@ double PointwiseStep::own_rounding(const PointwiseElement& e) const {
         steps += inner_unit * (is_sum(function->op) ? std::fabs(e.x[i]) : size);
   }
   if (way == Way::exact) return steps;
+  if (is_exact(e)) return 0;
   // A cast to a wider float is exact. An integer that the float cannot represent changes; that is
   // not rounding.
   const bool holds = function->op == P::cast &&
@@ -203,6 +204,22 @@ double PointwiseStep::own_rounding(const PointwiseElement& e) const {
     steps += kFunctionSteps * inner_unit * (wave ? 1 : steep ? size + size * size : size);
   }
   return steps;
+}
+
+/// Returns true if a correctly rounded step on operands without errors returns its exact result,
+/// which its dtype represents. Error-free transformations show it (Ogita, Rump, and Oishi, 2005).
+bool PointwiseStep::is_exact(const PointwiseElement& e) const {
+  const double r = e.result, x = e.x[0], y = e.x[1];
+  if (way_of(function->op) != Way::rounded || rounded(to, r) != r) return false;
+  for (std::size_t i = 0; i < from.size(); ++i)
+    if (e.error[i] != 0 || rounded(common(), e.x[i]) != e.x[i]) return false;
+  const P op = function->op;
+  if (op == P::mul) return std::fma(x, y, -r) == 0;
+  if (op == P::div) return std::fma(r, y, -x) == 0;
+  if (op == P::sqrt) return std::fma(r, r, -x) == 0;
+  if (op == P::cast) return r == x;
+  const double addend = op == P::add ? y : -y, part = r - x;
+  return (x - (r - part)) + (addend - part) == 0;
 }
 
 /// Returns true if an f64 number, such as a constant, is not representable in the dtype of the

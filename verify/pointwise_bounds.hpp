@@ -53,6 +53,7 @@ struct PointwiseStep {
   [[nodiscard]] double spread(const PointwiseElement& e) const;
   [[nodiscard]] double at_ends(const PointwiseElement& e) const;
   [[nodiscard]] double own_rounding(const PointwiseElement& e) const;
+  [[nodiscard]] bool is_exact(const PointwiseElement& e) const;
   [[nodiscard]] bool leaves_by_reading(double x, std::size_t operand) const;
   void follow_reach(PointwiseElement& e) const;
 };

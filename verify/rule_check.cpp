@@ -148,7 +148,7 @@ class InstanceCheck {
     const Symbols symbols = sample_symbols(before, tokens);
     Step step = sample_step(before, symbols);
     if (!groups_.empty()) step.groups = &groups_;
-    const SampleInputs inputs(before, symbols, groups_);
+    const SampleInputs inputs(before, symbols, groups_, literals());
     space_.add(before, symbols);
     std::vector<Weights> weights = weights_of_ranks(before, 1, layout_.ranks);
     for (Contents contents : plan_.contents) {
@@ -159,6 +159,13 @@ class InstanceCheck {
         compare({weights, symbols, step}, contents, round == 0);
       }
     }
+  }
+
+  /// Returns the numbers that either side states, since decisions depend on them.
+  [[nodiscard]] std::vector<double> literals() const {
+    std::vector<double> out = literals_of(instance_.graph), right = literals_of(after_);
+    out.insert(out.end(), right.begin(), right.end());
+    return out;
   }
 
   /// The number of rounds that give every input all special values, unless earlier samples did.

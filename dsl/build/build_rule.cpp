@@ -6,6 +6,7 @@
 #include "dsl/editing/rename.hpp"
 #include "dsl/syntax/suggest.hpp"
 #include "dsl/syntax/walk.hpp"
+#include "graph/build.hpp"
 
 namespace pw {
 namespace {
@@ -267,6 +268,14 @@ class RuleBuilder {
 
   PatternValueId lower_operand_value(const Expr& expr) {
     if (auto literal = number(expr)) {
+      if (const auto* integer = std::get_if<std::int64_t>(&*literal);
+          integer != nullptr && !constant_holds(*integer)) {
+        out_.push_back(error_at(expr.span, "PW0336",
+                                in_ticks(std::to_string(*integer)) +
+                                    " is not the value of any constant: constants are doubles",
+                                "match the operand by a name, and compare sizes in a guard"));
+        return {};
+      }
       PatternValue value;
       value.span = expr.span;
       value.literal = std::move(*literal);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
+#include "graph/build.hpp"
 #include "graph/compare/canonical.hpp"
 #include "graph/dtype_names.hpp"
 #include "graph/infer/shape_functions.hpp"
@@ -148,7 +149,9 @@ std::optional<Attribute> coerce(Context& context, AttributeKind kind, const Attr
       if (integer) return a;
       return std::nullopt;
     case AttributeKind::float_:
-      if (integer) return Attribute(static_cast<double>(*integer));
+      if (integer)
+        return constant_holds(*integer) ? std::optional<Attribute>(static_cast<double>(*integer))
+                                        : std::nullopt;
       if (std::holds_alternative<double>(a)) return a;
       return std::nullopt;
     case AttributeKind::bool_:

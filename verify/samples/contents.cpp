@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "backends/collectives.hpp"
 #include "backends/program.hpp"
@@ -20,8 +21,9 @@ class Filler {
  public:
   /// `column`: index of the input. `first`: first row of special values.
   Filler(DType dtype, Contents contents, std::uint64_t key, std::uint64_t column,
-         std::uint64_t first)
-      : dtype_(dtype),
+         std::uint64_t first, const std::vector<double>& literals)
+      : literals_(literals),
+        dtype_(dtype),
         contents_(contents),
         column_(column),
         first_(first),
@@ -41,6 +43,8 @@ class Filler {
           special_at(dtype_, contents_, first_ + static_cast<std::uint64_t>(i), column_);
       if (special < values.size())
         store_bits(tensor, i, values[special]);
+      else if (contents_ == Contents::wide && once_in(4))
+        decide(tensor, i);
       else if (is_float(dtype_))
         store(dtype_, tensor.data(), i, contents_ == Contents::wide ? wide() : random_.normal());
       else
@@ -50,6 +54,24 @@ class Filler {
 
  private:
   bool once_in(std::uint64_t n) { return random_.below(n) == 0; }
+
+  /// Stores a number on which decisions depend: one of the last elements, or a literal; exactly, or
+  /// one step off.
+  void decide(const Tensor& tensor, std::int64_t i) {
+    constexpr std::int64_t kNear = 8;
+    const auto most = static_cast<std::uint64_t>(std::min(i, kNear));
+    const bool repeats = most > 0 && (literals_.empty() || once_in(2));
+    if (!repeats && literals_.empty()) return store(dtype_, tensor.data(), i, 0);
+    if (repeats)
+      store_bits(tensor, i,
+                 load_bits(tensor, i - 1 - static_cast<std::int64_t>(random_.below(most))));
+    else
+      store(dtype_, tensor.data(), i, literals_[random_.below(literals_.size())]);
+    if (dtype_ != DType::b8 && once_in(2))
+      store_bits(tensor, i, load_bits(tensor, i) + (once_in(2) ? 1 : ~ElementBits{0}));
+    const double stored = load(dtype_, tensor.data(), i);
+    if (is_float(dtype_) && !std::isfinite(stored)) store(dtype_, tensor.data(), i, 0);
+  }
 
   double wide() {
     if (once_in(8)) return 0;
@@ -67,6 +89,7 @@ class Filler {
     return dtype_ == DType::u8 ? value : value - 3;
   }
 
+  const std::vector<double>& literals_;
   DType dtype_;
   Contents contents_;
   std::uint64_t column_, first_;
@@ -132,10 +155,12 @@ std::string_view name(Contents contents) {
   return "?";
 }
 
-SampleInputs::SampleInputs(const Graph& graph, const Symbols& symbols, const RankGroups& groups)
+SampleInputs::SampleInputs(const Graph& graph, const Symbols& symbols, const RankGroups& groups,
+                           std::vector<double> literals)
     : graph_(graph),
       symbols_(symbols),
       groups_(stated_groups(graph).value_or(RankGroups())),
+      literals_(std::move(literals)),
       rows_(Lookups(graph, symbols).take()) {
   for (const auto& [name, group] : groups) groups_.insert_or_assign(name, group);
 }
@@ -174,12 +199,23 @@ Status SampleInputs::give(std::span<Weights> ranks, Contents contents, std::uint
       const std::uint64_t key =
           combine(combine(round, replica), combine(position, static_cast<std::uint64_t>(contents)));
       const Tensor tensor(dtype, extents);
-      Filler(dtype, contents, key, position, (round + replica) * count)
+      Filler(dtype, contents, key, position, (round + replica) * count, literals_)
           .fill(tensor, index ? std::optional(rows_.find(input_name)->second) : std::nullopt);
       ranks[rank].give(input_name, tensor);
     }
   }
   return {};
+}
+
+std::vector<double> literals_of(const Graph& graph) {
+  std::set<double> out;
+  for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
+    if (!among(graph.op_of(node).primitive, {Primitive::constant, Primitive::full})) continue;
+    const Attribute* value = graph.attribute(node, "value");
+    const auto* number = value == nullptr ? nullptr : std::get_if<double>(value);
+    if (number != nullptr && std::isfinite(*number)) out.insert(*number);
+  }
+  return {out.begin(), out.end()};
 }
 
 Status give_contents(std::span<Weights> ranks, const Graph& graph, const Symbols& symbols,

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "exec/weights.hpp"
 
@@ -15,7 +16,7 @@ namespace pw {
 
 enum class Contents : std::uint8_t {
   ordinary,  ///< approximately normal, both signs
-  wide,      ///< every power of two of the dtype, both signs, zeros
+  wide,      ///< every power of two of the dtype, both signs, zeros; literals; ties
   edges,     ///< largest, smallest, subnormals, ties, −0
   infinite,  ///< ordinary, with infinities
   nan,       ///< ordinary, with NaN
@@ -26,10 +27,12 @@ inline constexpr Contents kContents[] = {Contents::ordinary, Contents::wide, Con
 [[nodiscard]] std::string_view name(Contents contents);
 
 /// Generates contents for the inputs of one graph at given sizes. `groups` are the step's groups in
-/// addition to those of the graph's ops. The graph and the symbols must outlive it.
+/// addition to those of the graph's ops; wide contents include `literals` and their neighbours. The
+/// graph and the symbols must outlive it.
 class SampleInputs {
  public:
-  SampleInputs(const Graph& graph, const Symbols& symbols, const RankGroups& groups = {});
+  SampleInputs(const Graph& graph, const Symbols& symbols, const RankGroups& groups = {},
+               std::vector<double> literals = {});
   /// Fills the inputs of every rank. Successive rounds continue the sequence of special values, so
   /// even inputs of one element receive all of them.
   Status give(std::span<Weights> ranks, Contents contents, std::uint64_t round) const;
@@ -43,8 +46,12 @@ class SampleInputs {
   const Graph& graph_;
   const Symbols& symbols_;
   RankGroups groups_;
+  std::vector<double> literals_;
   std::map<std::string, std::int64_t, std::less<>> rows_;  ///< of the tables that inputs index
 };
+
+/// Returns the numbers of a graph's constants, sorted.
+[[nodiscard]] std::vector<double> literals_of(const Graph& graph);
 
 /// Fills every input of the graph on each rank. Inputs declared replicated over a group are equal
 /// on its ranks, as are indices; all others differ. Fails for a symbol without a value.
