@@ -243,7 +243,7 @@ class Weights(ProgramTest):
     def test_outputs_of_other_names_are_taken_in_their_order(self):
         for first, second in (("output_9", "output_10"), ("zz", "aa"), ("0", "1")):
             other = self.file("other", safetensors({first: ([3, 2], [2, 6, 6, 12, 10, 18]), second: ([3, 2], [20, 600, 60, 1200, 100, 1800])}))
-            self.assertIn(f"{first} as y first", self.run_it("--expect", other).stderr)
+            self.assertIn(f"starting with {first} as y", self.run_it("--expect", other).stderr)
         more = self.file("more", safetensors({n: ([3, 2], [2, 6, 6, 12, 10, 18]) for n in ("a", "b", "c")}))
         self.assertIn("it has a, b, c", self.run_it("--expect", more, code=3).stderr)
         swapped = self.file("swapped", safetensors({"o2": ([3, 2], [2, 6, 6, 12, 10, 18]), "o1": ([3, 2], [20, 600, 60, 1200, 100, 1800])}))
