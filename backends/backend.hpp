@@ -17,9 +17,11 @@ namespace pw {
 class Communicator;
 class CompileCache;
 class KvCache;
+struct CpuReport;
 namespace cpu {
 class FrozenRun;
-}
+class FrozenSlots;
+}  // namespace cpu
 
 /// One sequence's share of a step.
 struct Sequence {
@@ -60,7 +62,7 @@ struct RunContext {
   /// Number of rows that hold real tokens; 0: all. Reductions over the tokens cover these rows
   /// only.
   std::int64_t valid = 0;
-  /// Cached values for weights that the caller froze, or null. See CpuBackend::freeze.
+  /// Cached values for weights that the caller froze, or null. See Backend::freeze.
   cpu::FrozenRun* frozen = nullptr;
 };
 
@@ -102,6 +104,11 @@ class Backend {
   [[nodiscard]] virtual Result<std::unique_ptr<Executable>> compile(const Graph& piece) = 0;
   /// Returns lines that describe what the backend compiled so far, for people.
   [[nodiscard]] virtual std::vector<std::string> summary() const { return {}; }
+  /// Returns how the nodes compiled so far run; null from backends that compile nothing.
+  [[nodiscard]] virtual std::shared_ptr<const CpuReport> compile_report() const { return nullptr; }
+  /// Enables the caching of weight-only computations in single-rank runs whose context holds frozen
+  /// weights. Returns the slots of the next executable that is compiled; null: unsupported.
+  [[nodiscard]] virtual std::shared_ptr<const cpu::FrozenSlots> freeze() { return nullptr; }
 };
 
 struct EngineCapabilities {

@@ -24,7 +24,7 @@ class PlainExecutable final : public StepExecutable {
     EngineReport out;
     out.built = backend_.summary();
     out.times.push_back({"compile", 0, compile_seconds_});
-    if (const auto* cpu = dynamic_cast<const CpuBackend*>(&backend_)) out.cpu = cpu->report();
+    if (const auto cpu = backend_.compile_report()) out.cpu = *cpu;
     return out;
   }
 

@@ -58,7 +58,7 @@ class Builder {
   Result<Values> spread(const Expr& e, int depth);
   void lists_in(const Expr& e, std::map<std::string, Values>& out) const;
   Result<ValueId> number(const Expr& e);
-  Result<ValueId> literal(const Expr& e, const Op& op, std::size_t at, std::optional<DType> asked,
+  Result<ValueId> literal(const Expr& e, const Op& op, std::size_t at, std::optional<DType> wanted,
                           int depth);
   [[nodiscard]] DType number_type(DType own) const;
   ValueId integer(std::int64_t value);
@@ -409,18 +409,18 @@ Result<AttributeList> Builder::attributes(const Expr& e, const Op& op) {
 /// Builds a literal of the dtype that the signature requires: that of `s: f32[]`, or for `s: T[]`
 /// the one that the other operands give T.
 Result<ValueId> Builder::literal(const Expr& e, const Op& op, std::size_t at,
-                                 std::optional<DType> asked, int depth) {
+                                 std::optional<DType> wanted, int depth) {
   const auto value = evaluate(context_, &graph_, e, env_);
   const auto* integer = value ? std::get_if<std::int64_t>(&*value) : nullptr;
   const auto* real = value ? std::get_if<double>(&*value) : nullptr;
-  if (!asked || (integer == nullptr && real == nullptr)) return operand(e, depth);
-  if (integer != nullptr && *asked == DType::i64 && !constant_holds(*integer))
+  if (!wanted || (integer == nullptr && real == nullptr)) return operand(e, depth);
+  if (integer != nullptr && *wanted == DType::i64 && !constant_holds(*integer))
     return extent(context_.dims.constant(*integer), e);
   const double number = integer != nullptr ? static_cast<double>(*integer) : *real;
-  if (holds(*asked, number)) return add_constant(graph_, number, *asked, options_.like);
+  if (holds(*wanted, number)) return add_constant(graph_, number, *wanted, options_.like);
   return error(e, "PW0336",
                fmt::format("`{}` is not a value of {}, the dtype of operand `{}` of op `{}` here",
-                           print(e), pw::name(*asked),
+                           print(e), pw::name(*wanted),
                            op.operands[std::min(at, op.operands.size() - 1)].name, op.name),
                "write a number of that dtype, or cast the other operands");
 }
@@ -456,11 +456,11 @@ Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
   std::vector<std::size_t> waiting;   // literals whose dtype a later operand gives
   for (const Expr* arg : args) {
     if (const std::size_t at = request.operands.size(); is_literal(*arg) && arg == args[at]) {
-      const std::optional<DType> asked = asked_dtype(graph_, op, args, request.operands, at);
-      const bool waits = !asked && shares_dtype_later(op, args, at);
+      const std::optional<DType> wanted = asked_dtype(graph_, op, args, request.operands, at);
+      const bool waits = !wanted && shares_dtype_later(op, args, at);
       if (waits) waiting.push_back(at);
       ValueId v =
-          PW_TRY(waits ? Result<ValueId>(ValueId()) : literal(*arg, op, at, asked, depth + 1));
+          PW_TRY(waits ? Result<ValueId>(ValueId()) : literal(*arg, op, at, wanted, depth + 1));
       request.operands.push_back(v);
       continue;
     }
@@ -473,8 +473,8 @@ Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
     request.operands.push_back(v);
   }
   for (std::size_t at : waiting) {
-    const std::optional<DType> asked = asked_dtype(graph_, op, args, request.operands, at);
-    ValueId v = PW_TRY(literal(*args[at], op, at, asked, depth + 1));
+    const std::optional<DType> wanted = asked_dtype(graph_, op, args, request.operands, at);
+    ValueId v = PW_TRY(literal(*args[at], op, at, wanted, depth + 1));
     request.operands[at] = v;
   }
   AttributeList list = PW_TRY(attributes(e, op));

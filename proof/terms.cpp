@@ -286,7 +286,7 @@ std::optional<TermId> Terms::taken_again(const Term& term) {
 }
 
 /// Returns the other argument if one is this number and the other has the dtype of the term.
-std::optional<TermId> Terms::beside(const Term& term, double value) const {
+std::optional<TermId> Terms::operand_with(const Term& term, double value) const {
   for (std::size_t i = 0; i < 2; ++i)
     if (is_number(term.args[i], value) && same_dtype(term, 1 - i)) return term.args[1 - i];
   return std::nullopt;
@@ -339,10 +339,10 @@ std::optional<TermId> Terms::simplify_select(const Term& term) {
 std::optional<TermId> Terms::simplify_extreme(const Term& term) const {
   if (!among(term.function, {Function::maximum, Function::minimum})) return std::nullopt;
   const bool maximum = term.function == Function::maximum;
-  if (const auto other = beside(term, maximum ? -HUGE_VAL : HUGE_VAL)) return other;
+  if (const auto other = operand_with(term, maximum ? -HUGE_VAL : HUGE_VAL)) return other;
   // f8e4m3 has no infinity: its numbers lie between its bounds.
   if (term.dtype != DType::f8e4m3) return std::nullopt;
-  return beside(term, maximum ? -448 : 448);
+  return operand_with(term, maximum ? -448 : 448);
 }
 
 /// Simplifies a product or quotient of floats.
@@ -350,7 +350,7 @@ std::optional<TermId> Terms::simplify_product(const Term& term) {
   const Function op = term.function;
   if (!among(op, {Function::mul, Function::div}) || !is_float(term.dtype)) return std::nullopt;
   if (op == Function::mul) {
-    if (const auto other = beside(term, 1.0)) return other;
+    if (const auto other = operand_with(term, 1.0)) return other;
     if (term.args[0] == term.args[1] && arg(term, 0).kind == Term::Kind::call &&
         arg(term, 0).function == Function::abs && same_dtype(term, 0))
       return call(op, term.dtype, {arg(term, 0).args[0], arg(term, 0).args[0]});
@@ -420,7 +420,7 @@ TermId Terms::simplified(Term term) {
   if (const auto simple = simplify_extreme(term)) return *simple;
   if (const auto simple = simplify_product(term)) return *simple;
   if (op == Function::add && is_float(term.dtype))
-    if (const auto other = beside(term, -0.0)) return *other;
+    if (const auto other = operand_with(term, -0.0)) return *other;
   if (const auto simple = simplify_integers(term)) return *simple;
   return intern(std::move(term));
 }

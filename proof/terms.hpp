@@ -100,7 +100,7 @@ class Terms {
   std::optional<TermId> simplify_extreme(const Term& term) const;
   std::optional<TermId> simplify_product(const Term& term);
   std::optional<TermId> simplify_integers(const Term& term);
-  [[nodiscard]] std::optional<TermId> beside(const Term& term, double value) const;
+  [[nodiscard]] std::optional<TermId> operand_with(const Term& term, double value) const;
   [[nodiscard]] bool is_number(TermId id, double value) const;
   [[nodiscard]] const Term& arg(const Term& term, std::size_t i) const {
     return terms_[term.args[i].index];

@@ -224,11 +224,10 @@ class Compiled {
 
  private:
   void freeze() {
-    auto* cpu = dynamic_cast<CpuBackend*>(&engine_->whole());
-    if (cpu == nullptr)
+    slots_ = engine_->whole().freeze();
+    if (slots_ == nullptr)
       throw mistake("PW1406", "only the backend cpu can freeze weights",
                     "leave out `frozen`, or `backend`");
-    slots_ = cpu->freeze();
   }
 
   /// Fails with PW1227 if the contents of a weight changed without a counted write.

@@ -185,10 +185,6 @@ Placement place_in_order(const std::vector<Interval>& intervals,
   return out;
 }
 
-Placement place_by_size(const std::vector<Interval>& intervals) {
-  return place_in_order(intervals, largest_first(intervals));
-}
-
 Placement place_intervals(const std::vector<Interval>& intervals) {
   const std::int64_t least = peak(intervals);
   Placement best = place_by_time(intervals);

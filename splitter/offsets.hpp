@@ -35,8 +35,6 @@ Placement place_by_time(const std::vector<Interval>& intervals);
 /// overlap its own. O(n²).
 Placement place_in_order(const std::vector<Interval>& intervals,
                          const std::vector<std::size_t>& order);
-/// Places the largest block first.
-Placement place_by_size(const std::vector<Interval>& intervals);
 /// Returns the largest sum of bytes alive at one position, which is a lower bound of any placement.
 std::int64_t peak(const std::vector<Interval>& intervals);
 

@@ -612,14 +612,4 @@ RuleCheck check_rule(const RuleSet& rules, RuleId rule, const Env& params,
   return report;
 }
 
-std::vector<RuleCheck> check_rules(const RuleSet& rules, const Env& params,
-                                   const RuleCheckOptions& options) {
-  std::vector<RuleCheck> reports;
-  for (std::size_t i = 0; i < rules.rules.size(); ++i) {
-    if (rules.rules[RuleId(i)].frontier) continue;  // never applied
-    reports.push_back(check_rule(rules, RuleId(i), params, options));
-  }
-  return reports;
-}
-
 }  // namespace pw

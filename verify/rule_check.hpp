@@ -44,8 +44,5 @@ struct RuleCheck {
 
 RuleCheck check_rule(const RuleSet& rules, RuleId rule, const Env& params,
                      const RuleCheckOptions& options = {});
-/// Checks every rule, in the order of the rule set.
-std::vector<RuleCheck> check_rules(const RuleSet& rules, const Env& params,
-                                   const RuleCheckOptions& options = {});
 
 }  // namespace pw

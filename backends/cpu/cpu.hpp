@@ -32,10 +32,6 @@ struct CpuReport {
   [[nodiscard]] std::size_t nodes_on_eager() const;
 };
 
-namespace cpu {
-class FrozenSlots;
-}
-
 class CpuBackend final : public Backend {
  public:
   /// Creates the backend. Without a cache in the options, the environment's cache is opened on
@@ -44,11 +40,12 @@ class CpuBackend final : public Backend {
   ~CpuBackend() override;
   [[nodiscard]] std::string name() const override { return "cpu"; }
   [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override;
-  /// Enables caching of weight-only computations, and packs product weights once. This applies to
-  /// single-rank runs whose context holds frozen weights (see cpu/frozen.hpp). Returns the slots of
-  /// the next executable that is compiled.
-  [[nodiscard]] std::shared_ptr<const cpu::FrozenSlots> freeze();
+  /// Also packs the weights of products once (see cpu/frozen.hpp).
+  [[nodiscard]] std::shared_ptr<const cpu::FrozenSlots> freeze() override;
   [[nodiscard]] CpuReport report() const;
+  [[nodiscard]] std::shared_ptr<const CpuReport> compile_report() const override {
+    return std::make_shared<CpuReport>(report());
+  }
   [[nodiscard]] std::vector<std::string> summary() const override;
 
  private:

@@ -362,7 +362,7 @@ class Converter {
                              const Value& offset, std::string_view target, const Site& site);
 
   // ---- fx_opaque.cpp: calls of unknown ops
-  /// What a call returns: an operand; nothing: its next result.
+  /// The result of a call: an operand, or nothing for its next result.
   using Returned = std::vector<std::optional<std::size_t>>;
   Returned returned_by(const std::optional<Schema>& schema, const Skeleton& call,
                        std::string_view target, const std::vector<std::size_t>& written,

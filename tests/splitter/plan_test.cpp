@@ -1,5 +1,7 @@
 #include "splitter/plan.hpp"
 
+#include <numeric>
+
 #include "base/hash.hpp"
 #include "splitter/offsets.hpp"
 #include "tests/catch.hpp"
@@ -42,8 +44,10 @@ TEST_CASE("offsets: random intervals never overlap and are near the lower bound"
     intervals.push_back(
         {begin, begin + random.below(12), kAlignment * static_cast<std::int64_t>(random.below(9))});
   }
+  std::vector<std::size_t> order(intervals.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
   for (const Placement& placement :
-       {place_by_time(intervals), place_by_size(intervals), place_intervals(intervals)}) {
+       {place_by_time(intervals), place_in_order(intervals, order), place_intervals(intervals)}) {
     check_no_overlap(intervals, placement);
     CHECK(placement.total >= peak(intervals));
   }
