@@ -318,7 +318,7 @@ class Session(LspTest):
         self.assertIn("mul(`two words`, w)", quoted["main.pwr"])
         self.assertIn("already in use", self.refused("z = ", "x"))
         self.assertIn("library", self.refused("mul(z"))
-        self.assertIn("nothing", self.refused("=>"))
+        self.assertIn("there is no name here", self.refused("=>"))
 
     def drawn(self):
         hints = self.ask("inlayHint", range=self.whole())
