@@ -214,6 +214,10 @@ bool PointwiseStep::is_exact(const PointwiseElement& e) const {
   for (std::size_t i = 0; i < from.size(); ++i)
     if (e.error[i] != 0 || rounded(common(), e.x[i]) != e.x[i]) return false;
   const P op = function->op;
+  // Near the end of f64 the residual of a product or quotient is lost.
+  constexpr double kResidual = 0x1p-960;
+  const bool lost = std::min(std::fabs(r), std::fabs(x)) < kResidual;
+  if (lost && among(op, {P::mul, P::div, P::sqrt})) return x == 0 || (op == P::mul && y == 0);
   if (op == P::mul) return std::fma(x, y, -r) == 0;
   if (op == P::div) return std::fma(r, y, -x) == 0;
   if (op == P::sqrt) return std::fma(r, r, -x) == 0;

@@ -276,7 +276,7 @@ class Rewritten(Page):
         self.tab("memory")
         plan = json.loads(self.driver.execute_script("return JSON.stringify(data.plan)"))
         sentence = self.text("#memory .answer")
-        self.assertRegex(sentence, r"The peak is [\d.]+ MiB alive at once, in piece_\d+ when \S+ is made")
+        self.assertRegex(sentence, r"The peak is [\d.]+ MiB live at once, in piece_\d+ when \S+ is computed")
         peak = float(sentence.split()[3])
         self.assertAlmostEqual(peak, plan["live"] / 2**20, delta=0.0051)  # what the plan says is what the page adds up
         self.shot("memory")
