@@ -365,7 +365,7 @@ class Questions(Page):
     def test_where_memory_peaks(self):
         plan = json.loads(run("pwr", "plan", *self.arguments))
         peak = plan["memory"]["live_bytes"] / 2**20
-        self.assertRegex(self.first_view(), rf"The peak is {peak:.1f} MiB alive at once, in piece_\d+ when \S+ is made \(node \d+ of \d+\)")
+        self.assertRegex(self.first_view(), rf"The peak is {peak:.1f} MiB live at once, in piece_\d+ when \S+ is computed \(node \d+ of \d+\)")
 
 
 class Hostile(Page):
