@@ -213,7 +213,7 @@ TEST_CASE("json: bad input is diagnosed with its pointer", "[graph][json]") {
       {"\"eps\": 1e-05", "\"eps\": 1e-05, \"eps\": 1", "PW1004", "/nodes/0/attributes/eps",
        "is duplicated"},
       {"\"sizes\": [16, 48]", "\"sizes\": [16, 47]", "PW0310", "/nodes/1/attributes",
-       "add up to 63"},
+       "sum to 63"},
       {"{\"dim\": \"3*n\"}", "{\"dim\": \"3*\"}", "PW1007", "/nodes/2/attributes/shape/0/dim",
        "expected a number or a symbol"},
       {"{\"dim\": \"3*n\"}", "{\"dim\": \"3*m\"}", "PW1008", "/nodes/2/attributes/shape/0/dim",

@@ -281,8 +281,8 @@ TEST_CASE("fx: --symbol goes through inference, not by equality of numbers", "[g
             "square: full [512, 512] became [n, 512], as its user requires",
             "rows: expand [512, 64] became [n, 64], as its user requires",
             "out: empty [512, 64] became [n, 64], the result of `rms_norm`",
-            "mine: bf16[512, 8] became bf16[n, 8], as `mine.project.default` reads the symbol and "
-            "has no signature"});
+            "mine: bf16[512, 8] became bf16[n, 8], because `mine.project.default` reads the symbol "
+            "and has no signature"});
   round_trip(fx.graph);
 }
 

@@ -137,7 +137,7 @@ TEST_CASE("test runner: a count names its range, or holds in every one", "[verif
   CHECK(named.failures[0].fix->value == 0);
   const TestResult across = run_ranged("expect few == 1 in 1..256");
   REQUIRE(across.failures.size() == 1);
-  CHECK(across.failures[0].detail == "there are 1..16, 17..256, 257..8192\n");
+  CHECK(across.failures[0].detail == "the ranges are 1..16, 17..256, 257..8192\n");
 }
 
 TEST_CASE("test runner: numbers are compared in every range", "[verify]") {

@@ -155,6 +155,6 @@ TEST_CASE("ties: integers that nothing rounds are the reference's in the unrewri
   y = tensor(DType::i8, {4}, {-14, 0, 127, 18});
   const NumericReport wrong = c.check({y, z});
   CHECK_FALSE(wrong.outputs[0].passed);
-  CHECK(wrong.outputs[0].reason.find("1 of 4 elements") == 0);
+  CHECK(wrong.outputs[0].reason.find("1 of 4 elements") != std::string::npos);
   CHECK(wrong.outputs[1].passed);
 }

@@ -28,6 +28,7 @@ class Filler {
         column_(column),
         first_(first),
         random_(key),
+        decisions_(~key),
         format_(format_of(dtype)) {}
 
   void fill(const Tensor& tensor, std::optional<std::int64_t> rows) {
@@ -43,12 +44,12 @@ class Filler {
           special_at(dtype_, contents_, first_ + static_cast<std::uint64_t>(i), column_);
       if (special < values.size())
         store_bits(tensor, i, values[special]);
-      else if (contents_ == Contents::wide && once_in(4))
-        decide(tensor, i);
       else if (is_float(dtype_))
         store(dtype_, tensor.data(), i, contents_ == Contents::wide ? wide() : random_.normal());
       else
         store_bits(tensor, i, whole());
+      if (contents_ == Contents::wide && 4 * i >= 3 * count && decisions_.below(2) == 0)
+        decide(tensor, i);
     }
   }
 
@@ -56,19 +57,20 @@ class Filler {
   bool once_in(std::uint64_t n) { return random_.below(n) == 0; }
 
   /// Stores a number on which decisions depend: one of the last elements, or a literal; exactly, or
-  /// one step off.
+  /// one step off. Draws from numbers of its own, so that other elements do not change.
   void decide(const Tensor& tensor, std::int64_t i) {
     constexpr std::int64_t kNear = 8;
     const auto most = static_cast<std::uint64_t>(std::min(i, kNear));
-    const bool repeats = most > 0 && (literals_.empty() || once_in(2));
-    if (!repeats && literals_.empty()) return store(dtype_, tensor.data(), i, 0);
+    const bool repeats = most > 0 && (literals_.empty() || decisions_.below(2) == 0);
+    if (!repeats && literals_.empty()) return;
     if (repeats)
       store_bits(tensor, i,
-                 load_bits(tensor, i - 1 - static_cast<std::int64_t>(random_.below(most))));
+                 load_bits(tensor, i - 1 - static_cast<std::int64_t>(decisions_.below(most))));
     else
-      store(dtype_, tensor.data(), i, literals_[random_.below(literals_.size())]);
-    if (dtype_ != DType::b8 && once_in(2))
-      store_bits(tensor, i, load_bits(tensor, i) + (once_in(2) ? 1 : ~ElementBits{0}));
+      store(dtype_, tensor.data(), i, literals_[decisions_.below(literals_.size())]);
+    if (dtype_ != DType::b8 && decisions_.below(2) == 0)
+      store_bits(tensor, i,
+                 load_bits(tensor, i) + (decisions_.below(2) == 0 ? 1 : ~ElementBits{0}));
     const double stored = load(dtype_, tensor.data(), i);
     if (is_float(dtype_) && !std::isfinite(stored)) store(dtype_, tensor.data(), i, 0);
   }
@@ -93,7 +95,7 @@ class Filler {
   DType dtype_;
   Contents contents_;
   std::uint64_t column_, first_;
-  Random random_;
+  Random random_, decisions_;
   FloatFormat format_;
 };
 
