@@ -48,7 +48,7 @@ class Filler {
         store(dtype_, tensor.data(), i, contents_ == Contents::wide ? wide() : random_.normal());
       else
         store_bits(tensor, i, whole());
-      if (contents_ == Contents::wide && 4 * i >= 3 * count && decisions_.below(2) == 0)
+      if (contents_ == Contents::ordinary && 4 * i >= 3 * count && decisions_.below(2) == 0)
         decide(tensor, i);
     }
   }

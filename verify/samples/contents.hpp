@@ -15,8 +15,8 @@
 namespace pw {
 
 enum class Contents : std::uint8_t {
-  ordinary,  ///< approximately normal, both signs
-  wide,      ///< every power of two of the dtype, both signs, zeros; literals; ties
+  ordinary,  ///< approximately normal, both signs; in the last part also literals and ties
+  wide,      ///< every power of two of the dtype, both signs, zeros
   edges,     ///< largest, smallest, subnormals, ties, −0
   infinite,  ///< ordinary, with infinities
   nan,       ///< ordinary, with NaN
@@ -27,8 +27,8 @@ inline constexpr Contents kContents[] = {Contents::ordinary, Contents::wide, Con
 [[nodiscard]] std::string_view name(Contents contents);
 
 /// Generates contents for the inputs of one graph at given sizes. `groups` are the step's groups in
-/// addition to those of the graph's ops; wide contents include `literals` and their neighbours. The
-/// graph and the symbols must outlive it.
+/// addition to those of the graph's ops; ordinary contents include `literals` and their neighbours.
+/// The graph and the symbols must outlive it.
 class SampleInputs {
  public:
   SampleInputs(const Graph& graph, const Symbols& symbols, const RankGroups& groups = {},
