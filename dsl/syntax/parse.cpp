@@ -189,7 +189,13 @@ class Parser {
     const auto wanted = [&](Tok t) { return set.test(static_cast<std::size_t>(t)); };
     const Tok found = where->kind;
     if (found == Tok::eq && wanted(Tok::assign)) return "a binding is written with one `=`";
+    if (found == Tok::assign && wanted(Tok::rparen) && wanted(Tok::comma))
+      return "attributes are written in braces after the operands, as in `amax(x){dim = -1}`";
     if (found == Tok::assign && wanted(Tok::eq)) return "equality is written `==`";
+    if (found == Tok::at_sign && wanted(Tok::star))
+      return "a product of matrices is written `mm(x, w)`";
+    if (found == Tok::comma && wanted(Tok::greedy) && wanted(Tok::rbrace))
+      return "rules that run together are written `greedy { r, s }`; steps need no comma";
     if (found == Tok::arrow && wanted(Tok::implies)) return "the right side of a rule follows `=>`";
     if (found == Tok::rbrace && wanted(Tok::implies))
       return "a rule needs a right side: `=> y = …`";
