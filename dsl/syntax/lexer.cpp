@@ -239,7 +239,9 @@ class Lexer {
     report(begin, at_, "PW0105",
            printable ? "this character is not allowed here"
                      : "a byte that is not plain text is not allowed outside a string",
-           printable ? "" : "other alphabets are allowed in strings, `quoted names` and comments");
+           text_[begin] == '#' ? "comments begin with `//`"
+           : printable         ? ""
+                       : "other alphabets are allowed in strings, `quoted names` and comments");
   }
 
   static constexpr std::size_t kMaxReports = 100;
