@@ -62,7 +62,8 @@ class GuardKinds {
         in_ticks(print(e)) + " is " + std::string(described(kind)) +
             ", but a guard must be true or false",
         kind == GuardKind::number
-            ? "compare it, as in " + in_ticks(print(e) + " > 0")
+            ? "compare it, as in " +
+                  in_ticks(print(e) + (print(e).find(" % ") != std::string::npos ? " == 0" : " > 0"))
             : "compare it with something, as in " + in_ticks(print(e) + " == …"));
   }
 
