@@ -155,8 +155,12 @@ void check_result_count(const Op& op, std::size_t count, bool spread, Span span,
 }
 
 Diagnostic unknown_op(const Context& context, std::string_view name, Span span) {
+  std::string_view plain = name;  // `silu` of `torch.nn.functional.silu`
+  for (const std::string_view prefix : {"torch.", "ops.", "aten.", "nn.functional.", "F."})
+    if (plain.starts_with(prefix)) plain.remove_prefix(prefix.size());
+  if (plain != name && plain.ends_with(".default")) plain.remove_suffix(8);
   return error_at(span, "PW0220", "unknown op " + in_ticks(name),
-                  did_you_mean_name(name, context.ops.names(),
+                  did_you_mean_name(plain, context.ops.names(),
                                     "declare it: `op " + std::string(name) + "(…) -> …`"));
 }
 
