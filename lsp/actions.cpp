@@ -29,7 +29,11 @@ class Offering {
       offer(fmt::format("Replace by `{}`", name), d, t.begin, t.end(), written);
       return;
     }
-    offer(fmt::format("Replace by `{}`", name), d, d.begin, d.end, name);
+    std::uint32_t end = d.end;
+    for (const std::string& word : wrong)  // a path is several tokens, and the place a whole call
+      if (text_.text_of(d.begin, d.end).starts_with(word))
+        end = d.begin + static_cast<std::uint32_t>(word.size());
+    offer(fmt::format("Replace by `{}`", name), d, d.begin, end, name);
   }
 
   /// Adds `rule a over b` for each alternative in the help.
