@@ -197,7 +197,8 @@ class Expansion {
     if (call.optional && call.args.size() != 1) {
       out_.push_back(error_at(
           call.span, "PW0387",
-          "an optional node must have exactly one operand, which replaces it when it is absent"));
+          "an optional node must have exactly one operand, which replaces it when it is absent",
+          "write both cases: `pattern p(x, b) -> y { y = add(x, b) | y = x }`"));
       return 0;
     }
     if (call.optional)
