@@ -154,7 +154,8 @@ void run_all(
   }
 }
 
-std::string inside(const std::string& folder, const std::string& variant) {
+std::string inside(std::string folder, const std::string& variant) {
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   return variant.empty() ? folder : folder + "/" + variant;
 }
 
