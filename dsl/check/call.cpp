@@ -146,10 +146,12 @@ void check_result_count(const Op& op, std::size_t count, bool spread, Span span,
   if (count == fixed || (variadic && count >= fixed)) return;
   std::string help = count < fixed && count > 0
                          ? "bind the others too; use `_` for those that you do not need"
-                         : "";
+                     : count == 0 ? "name the results, as in `y = " + op.name + "(…)`"
+                                  : "";
   out.push_back(with_declaration(error_at(span, "PW0236",
                                           in_ticks(op.name) + " has " + counted(fixed, "result") +
-                                              ", here are " + counted(count, "name") + " for them",
+                                              ", but " + counted(count, "name") +
+                                              (count == 1 ? " is given" : " are given"),
                                           std::move(help)),
                                  op));
 }
