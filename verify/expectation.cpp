@@ -203,9 +203,12 @@ Verdict judge_count(const RangeRun& run, const ast::Expectation& expectation, co
   const auto holds = compare(guard.text, *a, *b);
   if (!holds) return failed(expectation, fmt::format("`{}` is not a comparison", print(guard)));
   if (*holds) return std::nullopt;
-  Verdict verdict = failed(
-      expectation, fmt::format("expected {}, got {} {} {}", print(guard), *a, guard.text, *b),
-      print_pwg(run.after));
+  const std::string got = guard.args[1].kind == Expr::Kind::integer
+                              ? fmt::format("{}", *a)
+                              : fmt::format("{} {} {}", *a, guard.text, *b);
+  Verdict verdict =
+      failed(expectation, fmt::format("expected {}, got {}", print(guard), got),
+             print_pwg(run.after));
   const bool reason = !expectation.because_code.empty() || !expectation.because_text.empty();
   if (guard.text == "==" && guard.args[1].kind == Expr::Kind::integer && !reason)
     verdict->fix = CountFix{guard.args[1].span, *a};
