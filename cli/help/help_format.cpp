@@ -66,6 +66,11 @@ class HelpFormatter final : public CLI::Formatter {
     return help_row(make_option_name(option, is_positional) + make_option_opts(option),
                     make_option_desc(option), terminal_width());
   }
+  [[nodiscard]] std::string make_option_name(const CLI::Option* option,
+                                             bool is_positional) const override {
+    return CLI::detail::find_and_replace(CLI::Formatter::make_option_name(option, is_positional),
+                                         "{false}", "");
+  }
   [[nodiscard]] std::string make_subcommand(const CLI::App* command) const override {
     return help_row(command->get_name(), command->get_description(), terminal_width());
   }
