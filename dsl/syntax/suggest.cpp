@@ -29,7 +29,8 @@ std::string suggested_name(std::string_view help) {
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates,
                          std::string otherwise) {
-  std::string near = nearest(word, candidates);
+  std::string near;  // any other letter is near a name of one letter
+  if (word.size() > 1) near = nearest(word, candidates);
   return near.empty() ? otherwise : "did you mean " + in_ticks(near) + "?";
 }
 
