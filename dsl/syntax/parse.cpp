@@ -161,7 +161,9 @@ class Parser {
                    "to use it as a name, write `" + std::string(text(*where)) + "` in backquotes"));
       return recover(begin);
     }
-    expected(where, expectations(set), begin, help_for(where, set));
+    const bool condition = where > begin && text(where[-1]) == "if" && where[-1].first_on_line;
+    expected(where, expectations(set), begin,
+             condition ? "a condition is written `where …`" : help_for(where, set));
   }
   static bool starts_clause(Tok t) {
     return t == Tok::where || t == Tok::assume || t == Tok::given || t == Tok::unless;
