@@ -160,9 +160,9 @@ Status check_rule_name(const RuleSet& rules, const std::string& name) {
     names.push_back(rule.base_name);
   }
   const std::string near = nearest(name, names);
-  return fail(error_at({}, "PW1420", "there is no rule `" + name + "`",
-                       near.empty() ? "`pwr check` lists the rules of a file"
-                                    : "did you mean `" + near + "`?"));
+  return fail(error_at(
+      {}, "PW1420", "there is no rule `" + name + "`",
+      near.empty() ? "`pwr check` lists the rules of a file" : "did you mean `" + near + "`?"));
 }
 
 Result<Explanation> explain_rule(const Graph& graph, const LoadedRules& rules,

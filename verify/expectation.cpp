@@ -206,9 +206,8 @@ Verdict judge_count(const RangeRun& run, const ast::Expectation& expectation, co
   const std::string got = guard.args[1].kind == Expr::Kind::integer
                               ? fmt::format("{}", *a)
                               : fmt::format("{} {} {}", *a, guard.text, *b);
-  Verdict verdict =
-      failed(expectation, fmt::format("expected {}, got {}", print(guard), got),
-             print_pwg(run.after));
+  Verdict verdict = failed(expectation, fmt::format("expected {}, got {}", print(guard), got),
+                           print_pwg(run.after));
   const bool reason = !expectation.because_code.empty() || !expectation.because_text.empty();
   if (guard.text == "==" && guard.args[1].kind == Expr::Kind::integer && !reason)
     verdict->fix = CountFix{guard.args[1].span, *a};

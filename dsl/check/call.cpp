@@ -148,12 +148,12 @@ void check_result_count(const Op& op, std::size_t count, bool spread, Span span,
                          ? "bind the others too; use `_` for those that you do not need"
                      : count == 0 ? "name the results, as in `y = " + op.name + "(…)`"
                                   : "";
-  out.push_back(with_declaration(error_at(span, "PW0236",
-                                          in_ticks(op.name) + " has " + counted(fixed, "result") +
-                                              ", but " + counted(count, "name") +
-                                              (count == 1 ? " is given" : " are given"),
-                                          std::move(help)),
-                                 op));
+  out.push_back(with_declaration(
+      error_at(span, "PW0236",
+               in_ticks(op.name) + " has " + counted(fixed, "result") + ", but " +
+                   counted(count, "name") + (count == 1 ? " is given" : " are given"),
+               std::move(help)),
+      op));
 }
 
 Diagnostic unknown_op(const Context& context, std::string_view name, Span span) {

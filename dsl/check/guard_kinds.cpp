@@ -63,7 +63,8 @@ class GuardKinds {
             ", but a guard must be true or false",
         kind == GuardKind::number
             ? "compare it, as in " +
-                  in_ticks(print(e) + (print(e).find(" % ") != std::string::npos ? " == 0" : " > 0"))
+                  in_ticks(print(e) +
+                           (print(e).find(" % ") != std::string::npos ? " == 0" : " > 0"))
             : "compare it with something, as in " + in_ticks(print(e) + " == …"));
   }
 
