@@ -231,10 +231,9 @@ Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::in
         std::all_of(item.begin(), item.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
     std::int64_t value = digits ? std::stoll(item) : -1;
     if (!digits || value < least || value > most)
-      return fail(
-          error_in("`" + text + "`", "PW1402",
-                   fmt::format("`{}` is not an integer from {} to {}", item, least, most),
-                   "separate numbers with commas: 1,7,16,300"));
+      return fail(error_in("`" + text + "`", "PW1402",
+                           fmt::format("`{}` is not an integer from {} to {}", item, least, most),
+                           "separate numbers with commas: 1,7,16,300"));
     out.push_back(value);
     at = comma + 1;
   }

@@ -21,8 +21,8 @@ void ThreadBlock::read_async(Shared& array, long long i) {
   const std::vector<std::uint64_t>& shown = async_[static_cast<std::size_t>(word.writer)].shown_in;
   if (shown.size() <= word.shown || (shown[word.shown] == epoch_ && word.writer != self()))
     fail(fmt::format(
-        "thread {} multiplies {}[{}], which thread {} wrote without a fence and a barrier between", self(),
-        array.name, i, word.writer));
+        "thread {} multiplies {}[{}], which thread {} wrote without a fence and a barrier between",
+        self(), array.name, i, word.writer));
   Async& own = async_[static_cast<std::size_t>(self())];
   own.reads.emplace_back(own.groups, AsyncRead{&array, i, epoch_});
 }

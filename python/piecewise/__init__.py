@@ -294,5 +294,7 @@ Graph.show = _show
 Run.show = _show
 Run.step = _step
 Graph.__repr__ = lambda self: f"<Graph {self.name}: {_counted(len(self), 'node')}>"
-Run.__repr__ = lambda self: f"<Run of {self.graph.name}: {_counted(len(self.before()), 'node')} → {len(self.graph)}, {_counted(sum(p['rewrites'] for p in self.passes), 'rewrite')}>"
+Run.__repr__ = (
+    lambda self: f"<Run of {self.graph.name}: {_counted(len(self.before()), 'node')} → {len(self.graph)}, {_counted(sum(p['rewrites'] for p in self.passes), 'rewrite')}>"
+)
 Rules.__repr__ = lambda self: f"<Rules: {_counted(len(self.names), 'rule')}, pipelines {', '.join(self.pipelines) or 'none'}>"

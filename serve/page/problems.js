@@ -2,8 +2,8 @@
 const problems = (() => {
   const state = make('p', {id: 'state', role: 'status'});
   const list = make('ul', {id: 'problems'});
-  const log =
-      make('details', {id: 'log', hidden: true}, make('summary', {}, 'messages of the import and the run'), make('pre'));
+  const log = make(
+      'details', {id: 'log', hidden: true}, make('summary', {}, 'messages of the import and the run'), make('pre'));
   const box = make('div', {id: 'below'}, state, list, log);
   const rank = p => p.severity === 'error' ? 0 : 1;
   function row(p) {

@@ -105,11 +105,12 @@ TEST_CASE("import: a whole number keeps the digits that a double lacks", "[fx][p
     ContextPtr context = library();
     FxOptions options;
     options.file = "dump.fx.txt";
-    Result<FxImport> imported = import_fx(
-        context,
-        "class <lambda>(torch.nn.Module):\n    def forward(self, x: \"i64[4]\"):\n"
-        "        y = torch.ops.aten.add.Tensor(x, " + number + ")\n        return (y,)\n",
-        options);
+    Result<FxImport> imported =
+        import_fx(context,
+                  "class <lambda>(torch.nn.Module):\n    def forward(self, x: \"i64[4]\"):\n"
+                  "        y = torch.ops.aten.add.Tensor(x, " +
+                      number + ")\n        return (y,)\n",
+                  options);
     if (!imported) FAIL(messages(imported.error(), *context));
     return print_pwg(imported->graph);
   };

@@ -18,8 +18,7 @@ MOST = 60
 
 # Text in which braces mean nothing: raw strings, strings, characters, comments and directives.
 BLANK = re.compile(
-    r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-zA-Z_])\'(?:\\.|[^\'\\\n])+\''
-    r"|//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\n|[^\n])*",
+    r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-zA-Z_])\'(?:\\.|[^\'\\\n])+\'' r"|//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\n|[^\n])*",
     re.DOTALL | re.MULTILINE,
 )
 SCOPE = re.compile(r"\bnamespace\b|\bextern\s*$|\b(class|struct|union)\b")

@@ -222,7 +222,8 @@ TEST_CASE("artifact: what has changed since is noticed", "[artifact]") {
   const std::string library = library_digest();
   std::string other = library;
   other[0] = other[0] == 'a' ? 'b' : 'a';
-  CHECK(error_of(changed(path, library, other)).find("PW1219: it was compiled with other op bodies") == 0);
+  CHECK(error_of(changed(path, library, other))
+            .find("PW1219: it was compiled with other op bodies") == 0);
   if (const std::string here = processor(); !here.empty()) {
     const auto artifact = read_artifact(path);
     REQUIRE(artifact);

@@ -1,10 +1,7 @@
 // Keyboard shortcuts for everything; ? lists them.
 const keys = (() => {
   const list = [
-    [
-      '[ ]', 'previous pass, next pass; the picture moves to its changes',
-      {'[': () => goBy(-1), ']': () => goBy(1)}
-    ],
+    ['[ ]', 'previous pass, next pass; the picture moves to its changes', {'[': () => goBy(-1), ']': () => goBy(1)}],
     ['i', 'all passes at once: the input and the last version', {i: showAll}],
     ['j k', 'next change, previous change', {j: () => stage.goToChange(1), k: () => stage.goToChange(-1)}],
     ['h', 'show or hide nodes that are in neither version', {h: () => app.change({ghosts: !app.state.ghosts})}],

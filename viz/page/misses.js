@@ -8,9 +8,7 @@ if ($('misses'))
       return;
     }
     add(parent,
-        make(
-            'p',
-            'Near misses in the last version by rules of the passes that ran: at most four for each node.'));
+        make('p', 'Near misses in the last version by rules of the passes that ran: at most four for each node.'));
     const rules = new Map();
     for (const miss of data.misses) rules.set(miss.rule, [...(rules.get(miss.rule) || []), miss]);
     for (const [rule, all] of rules)

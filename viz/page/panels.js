@@ -27,8 +27,7 @@ const bar = (() => {
   ];
   if (data.raw.whole.unfolded)
     views.push([
-      'all', data.classes ? 'All pieces' : 'All groups',
-      'nothing folded: every copy is drawn, in stitching order (a)'
+      'all', data.classes ? 'All pieces' : 'All groups', 'nothing folded: every copy is drawn, in stitching order (a)'
     ]);
   const buttons = views.map(([name, words, title]) => {
     const b = button(words, title, () => stage.view(name));
@@ -352,10 +351,7 @@ const side = (() => {
     box.id = 'why-not';
     add(box, make('h2', 'Why not rewritten further?'));
     if (!misses.length)
-      add(box,
-          make(
-              'p',
-              data.raw.whyNoMisses || 'No rule of the passes that ran nearly matches here.'));
+      add(box, make('p', data.raw.whyNoMisses || 'No rule of the passes that ran nearly matches here.'));
     for (const miss of misses.slice(0, 6)) add(box, missSentence(miss));
     return box;
   }

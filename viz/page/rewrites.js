@@ -159,9 +159,9 @@ if ($('rewrites'))
       }
       const rewrite = data.rewrites[r], group = alike.find(one => one.all.includes(r));
       add(detail, make('h2', data.ruleName(rewrite) + ' in pass ' + data.steps[rewrite.version].pass));
-      const line = add(
-          make('p'),
-          button('show in the graph', 'outline the matched nodes and name them (Enter)', () => showRewrite(r)));
+      const line =
+          add(make('p'),
+              button('show in the graph', 'outline the matched nodes and name them (Enter)', () => showRewrite(r)));
       if (group && group.all.length > 1) {
         const at = group.all.indexOf(r),
               step = by => app.change({rewrite: group.all[(at + by + group.all.length) % group.all.length]});

@@ -46,7 +46,11 @@ def keep_checks(module: torch.fx.GraphModule) -> None:
 
 def _fits(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, **how: t.Any) -> bool:
     """Returns True if the source of index_add has the shape of `x`, except along `dim`."""
-    return not x.dim() or x.dim() == source.dim() and all(i == dim % x.dim() or statically_known_true(a == b) for i, (a, b) in enumerate(zip(x.shape, source.shape)))
+    return (
+        not x.dim()
+        or x.dim() == source.dim()
+        and all(i == dim % x.dim() or statically_known_true(a == b) for i, (a, b) in enumerate(zip(x.shape, source.shape)))
+    )
 
 
 def _is_power(x: torch.Tensor, exponent: t.Any) -> bool:

@@ -307,7 +307,9 @@ class InductorPass(CustomGraphPass):
         said = said or told().convert()
         run = self._session.run(said["graph"], self._rules, self._pipeline, self._params)
         missed = [rule for rule in self._own if run.count(rule) == 0]
-        before = said["graph"] if whole or not missed else told().convert()["graph"]  # the current graph: near misses may involve nodes that the seen part omits
+        before = (
+            said["graph"] if whole or not missed else told().convert()["graph"]
+        )  # the current graph: near misses may involve nodes that the seen part omits
         _Back(graph, said["aliases"]).change(_piecewise.changes(run.before(), run.graph))
         rewrites = {row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]}
         return rewrites, functools.partial(self._explain, before, missed)

@@ -42,7 +42,9 @@ class GraphReport:
     refused: str = ""  # why the whole graph runs in PyTorch; empty: it does not
     seconds: float = 0.0  # to compile it
     rewrites: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # by pass
-    proofs: t.List[t.Dict[str, t.Any]] = dataclasses.field(default_factory=list)  # with `prove`, a row for each rule that fired, as in `pwr opt --prove`
+    proofs: t.List[t.Dict[str, t.Any]] = dataclasses.field(
+        default_factory=list
+    )  # with `prove`, a row for each rule that fired, as in `pwr opt --prove`
     not_proved: t.List[t.Dict[str, t.Any]] = dataclasses.field(default_factory=list)  # with `prove`, a row for each rewrite that is not proved
     warm: bool = False  # an earlier process rewrote it
     parts: t.List[Part] = dataclasses.field(default_factory=list)  # a single part if no PyTorch call separates the calls

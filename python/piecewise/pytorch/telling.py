@@ -145,7 +145,9 @@ class Told:
         self.constants: t.Dict[str, torch.Tensor] = {}  # by input
         self.outputs: t.List[
             t.Any
-        ] = []  # ("argument", i), ("result", k), ("number", expression), ("value", v), or ("view", (argument or result, place, that of its base, dtype))
+        ] = (
+            []
+        )  # ("argument", i), ("result", k), ("number", expression), ("value", v), or ("view", (argument or result, place, that of its base, dtype))
         self.results: t.List[torch.Tensor] = []  # fake tensors of computed results
         self._count = 0  # of arguments so far
         self._torch = _Torch()
