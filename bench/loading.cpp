@@ -145,7 +145,7 @@ int run(int argc, char** argv) {
       machine(), runs, table, promises.print());
   std::fputs(text.c_str(), stdout);
   if (!output.empty())
-    need(std::make_shared<Context>(), write_section(output, "Reading graphs", text));
+    need(std::make_shared<Context>(), write_section(output, "Reading graphs", processor(), text));
   return promises.kept() ? 0 : 1;
 }
 

@@ -6,11 +6,11 @@
 #include "base/io/file.hpp"
 #include "base/trim.hpp"
 #include "base/try.hpp"
-#include "bench/measure.hpp"
 
 namespace pw::bench {
 
-Status write_section(const std::string& path, const std::string& title, const std::string& lines) {
+Status write_section(const std::string& path, const std::string& title, const std::string& section,
+                     const std::string& lines) {
   std::map<std::string, std::string> sections;
   constexpr std::string_view kHeading = "\n## ";
   std::string text;
@@ -22,9 +22,9 @@ Status write_section(const std::string& path, const std::string& title, const st
     sections[text.substr(name, body - name)] =
         trimmed(std::string_view(text).substr(body, at == std::string::npos ? at : at - body));
   }
-  sections[processor()] = trimmed(lines);
+  sections[section] = trimmed(lines);
   std::string page = "# " + title + "\n";
-  for (const auto& [name, section] : sections) page += "\n## " + name + "\n\n" + section + "\n";
+  for (const auto& [name, body] : sections) page += "\n## " + name + "\n\n" + body + "\n";
   return write_file(path, page);
 }
 

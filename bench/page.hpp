@@ -1,4 +1,4 @@
-// Result pages with a section for each measured processor.
+// Result pages with a section for each measured processor or device.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace pw::bench {
 
-/// Replaces the section under the heading of this processor; other sections stay. Equal to
+/// Replaces the section of this name, a processor or a device; other sections stay. Equal to
 /// write_section of peers/environment.py.
-Status write_section(const std::string& path, const std::string& title, const std::string& lines);
+Status write_section(const std::string& path, const std::string& title, const std::string& section,
+                     const std::string& lines);
 
 }  // namespace pw::bench

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "base/io/file.hpp"
+#include "bench/measure.hpp"
 #include "cuda/device/cuda_driver.hpp"
 
 namespace pw::bench {
@@ -21,6 +23,12 @@ inline std::unique_ptr<cuda::Driver> open_device(const std::string& cubins, bool
   if (driver) return std::move(*driver);
   std::cerr << driver.error().front().message << "; " << driver.error().front().help << "\n";
   std::exit(5);
+}
+
+/// Returns the Markdown of this file as a part that follows tables; nothing for an empty path.
+inline std::string more(const std::string& path) {
+  if (path.empty()) return {};
+  return "\n" + need(std::make_shared<Context>(), read_file(path));
 }
 
 }  // namespace pw::bench

@@ -4,7 +4,6 @@
 // device.
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +11,7 @@
 
 #include "bench/gpu/device.hpp"
 #include "bench/measure.hpp"
+#include "bench/page.hpp"
 #include "cuda/device/preparing_driver.hpp"
 #include "cuda/runtime.hpp"
 #include "dsl/dsl.hpp"
@@ -27,7 +27,7 @@ namespace {
 constexpr std::int64_t kDecoded = 256 + 24;  // steps of a decode, the last ones measured
 
 struct Args {
-  std::string driver = "cuda", output, cubins, prepare;
+  std::string driver = "cuda", output, more, cubins, prepare;
 };
 
 /// The drivers of the sections, and of the product comparison: with a library, and with our own
@@ -80,16 +80,16 @@ class GpuBench {
 
   std::string run() {
     std::string out = section("Launch and replay", {"what", "time"}, [&](Table& t) { nodes(t); });
-    out += section("Kernels beside copies of as many bytes",
-                   {"what", "MiB", "µs", "copy µs", "of a copy's speed"},
+    out += section("Kernels compared with a copy of the same number of bytes",
+                   {"what", "MiB", "µs", "copy µs", "speed relative to the copy"},
                    [&](Table& t) { kernels(t); });
-    out += section("Matrix products: a library's, and kernels of our own",
-                   {"what", "library µs", "TFLOP/s", "own µs", "TFLOP/s", "apart"},
+    out += section("Matrix products: cuBLASLt and generated kernels",
+                   {"what", "cuBLASLt µs", "TFLOP/s", "generated µs", "TFLOP/s", "difference"},
                    [&](Table& t) { products(t); });
-    out += section("The weights of 64 layers, in one graph", {"what", "µs", "ratio"},
+    out += section("Weights of 64 layers in one graph", {"what", "µs", "ratio"},
                    [&](Table& t) { weights(t); });
-    out += section("A decoder: capture and memory", {"what", ""}, [&](Table& t) { decoder(t); });
-    return out + promises_.print();
+    out += section("Decoder: capture, memory, and steps", {"what", ""}, [&](Table& t) { decoder(t); });
+    return out + "### Limits\n\n" + promises_.print();
   }
   [[nodiscard]] bool kept() const { return promises_.kept(); }
 
@@ -103,7 +103,7 @@ class GpuBench {
     std::cerr << title << " …\n";
     Table table(std::move(head));
     fill(table);
-    return "## " + title + "\n\n" + table.print() + "\n";
+    return "### " + title + "\n\n" + table.print() + "\n";
   }
   /// Returns a figure, or nothing without a device.
   [[nodiscard]] std::string figure(const std::string& text) const { return device_ ? text : "—"; }
@@ -253,9 +253,9 @@ class GpuBench {
     const std::int64_t wide = large_ ? 4096 : 64;
     for (std::int64_t rows : {1, 16, 256}) {
       if (!large_ && rows > 16) continue;
-      const auto product = [&](const std::string& name, const std::string& text, double apart) {
+      const auto product = [&](const std::string& name, const std::string& text, double limit) {
         compare(table, fmt::format("{}, {} × {} by {} × {}", name, rows, wide, wide, wide),
-                fmt::format(fmt::runtime(text), wide), rows, apart);
+                fmt::format(fmt::runtime(text), wide), rows, limit);
       };
       product("bf16", "in x: bf16[n, {0}], w: bf16[{0}, {0}]  y = mm(x, w)  out y", 1.0 / 128);
       product("bf16, transposed",
@@ -272,7 +272,7 @@ class GpuBench {
 
   /// Compares one product both ways, with the difference relative to the largest result.
   void compare(Table& table, const std::string& name, const std::string& text, std::int64_t rows,
-               double apart) {
+               double limit) {
     struct Way {
       std::string us = "—", rate = "—";
       Tensor result;
@@ -302,7 +302,7 @@ class GpuBench {
     if (!other.result.empty()) {
       const double worst = relative_difference(other.result.view(), own.result.view());
       difference = fmt::format("{:.1e}", worst);
-      promises_.at_most("products apart: " + name, worst * 100, apart * 100, " %");
+      promises_.at_most("difference of products: " + name, worst * 100, limit * 100, " %");
     }
     table.add({name, other.us, other.rate, own.us, own.rate, difference});
   }
@@ -417,7 +417,7 @@ class GpuBench {
         {"memory: of executables",
          figure(fmt::format("{:.2f} MiB",
                             static_cast<double>(loaded - driver_.memory().free) / (1 << 20)))});
-    promises_.at_most("memory taken, away from the plan", std::abs(taken / planned - 1) * 100, 5,
+    promises_.at_most("memory taken, relative to the plan", std::abs(taken / planned - 1) * 100, 5,
                       " %");
     plan_options.mode = "full_decode_only";
     const Plan decodes = ok(make_plan(pieces, graph, plan_options));
@@ -477,7 +477,8 @@ int main(int argc, char** argv) {
   app.add_option("--driver", args.driver, "cuda, or host: everything runs, no time is shown")
       ->check(CLI::IsMember({"cuda", "host"}))
       ->capture_default_str();
-  app.add_option("--output", args.output, "write the tables there too, as Markdown");
+  app.add_option("--output", args.output, "also write the tables as a section of this Markdown page");
+  app.add_option("--more", args.more, "append this file of Markdown to the section");
   auto* cubins = app.add_option("--cubins", args.cubins,
                                 "a folder of compiled kernels, for a device without NVRTC");
   app.add_option("--prepare", args.prepare,
@@ -493,12 +494,13 @@ int main(int argc, char** argv) {
     return 0;
   }
   const std::string text =
-      "# On a device\n\n" +
-      (device ? drivers.main->device() + "; " + machine() + ". By the clock, medians of 21."
-              : "No device was there: the same program has run on the host, at small sizes. "
-                "Times are left out, as they would say nothing of a device.") +
-      "\n\n" + bench.run();
+      (device ? machine() + ". Wall time, medians of 21."
+              : "Run on the emulator at small sizes, without times.") +
+      "\n\n" + bench.run() + more(args.more);
   std::cout << text;
-  if (!args.output.empty()) std::ofstream(args.output) << text;
+  if (!args.output.empty())
+    need(std::make_shared<pw::Context>(),
+         write_section(args.output, "GPU benchmarks", device ? drivers.main->device() : "Emulator",
+                       text));
   return bench.kept() ? 0 : 1;
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# On a device, in one call: the tests labelled gpu, the benchmarks, and PyTorch's attention and decoder beside them. The
-# machine may be bare: all it needs is build/gpu, and a CUDA driver (and NVRTC, where build/gpu/cubins was not prepared).
-# Products are compared with cuBLASLt's where that is, or where PWR_CUBLASLT says it is; without it they are kernels of our own.
+# Runs the tests labelled gpu and the GPU benchmarks on a device, with PyTorch's attention and decoder for comparison. The
+# machine needs only build/gpu and a CUDA driver, and NVRTC if build/gpu/cubins was not prepared. Matrix products are
+# compared with cuBLASLt if the system or PWR_CUBLASLT provides it.
 #
-#   bench/gpu/run.sh prepare [sm_90]   builds the programs and compiles their kernels; needs NVRTC, and no device
-#   bench/gpu/run.sh [FOLDER]          runs; the tables go to bench/results, or where it is told
-#   bench/gpu/run.sh host [FOLDER]     the same on the host, without any times
+#   bench/gpu/run.sh prepare [sm_90]   builds the programs and compiles their kernels; needs NVRTC, but no device
+#   bench/gpu/run.sh [FOLDER]          runs; replaces the device's section of the pages in bench/results or FOLDER
+#   bench/gpu/run.sh host [FOLDER]     the same on the emulator, without times
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 bin=build/gpu/bin cubins=build/gpu/cubins
@@ -33,8 +33,10 @@ code=0
 "$bin/test_gpu" || code=$?
 if [ "$code" = 77 ]; then exit 5; fi
 mkdir -p "$folder" || exit
-"$bin/pw_bench_gpu" "${host[@]}" --cubins "${PW_GPU_CUBINS:-}" --output "$folder/gpu.md" || code=$?
-"$bin/pw_bench_tensor" "${host[@]}" --cubins "${PW_GPU_CUBINS:-}" --output "$folder/tensor_cores.md" || code=$?
-{ echo "## Attention in PyTorch"; echo; python3 bench/gpu/attention.py; } | tee -a "$folder/tensor_cores.md"
-{ echo; echo "## The same decoder in PyTorch"; echo; python3 bench/gpu/decoder.py; } | tee -a "$folder/gpu.md"
+peers=$(mktemp -d) || exit
+trap 'rm -rf "$peers"' EXIT
+{ echo "### Attention in PyTorch"; echo; python3 bench/gpu/attention.py; } | tee "$peers/attention.md"
+{ echo "### The same decoder in PyTorch"; echo; python3 bench/gpu/decoder.py; } | tee "$peers/decoder.md"
+"$bin/pw_bench_gpu" "${host[@]}" --cubins "${PW_GPU_CUBINS:-}" --more "$peers/decoder.md" --output "$folder/gpu.md" || code=$?
+"$bin/pw_bench_tensor" "${host[@]}" --cubins "${PW_GPU_CUBINS:-}" --more "$peers/attention.md" --output "$folder/tensor_cores.md" || code=$?
 exit "$code"

@@ -2,7 +2,6 @@
 // and a library's product. With `--driver host` small ones run and no times are shown.
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <optional>
 
@@ -11,6 +10,7 @@
 
 #include "bench/gpu/device.hpp"
 #include "bench/measure.hpp"
+#include "bench/page.hpp"
 #include "cuda/device/preparing_driver.hpp"
 #include "cuda/kernels/attention/attention.hpp"
 #include "cuda/kernels/matmul/product.hpp"
@@ -22,7 +22,7 @@ namespace pw::bench {
 namespace {
 
 struct Args {
-  std::string driver = "cuda", output, cubins, prepare, only, row;
+  std::string driver = "cuda", output, more, cubins, prepare, only, row;
   std::size_t tiles = 1;
   bool each = false, whole = false;
 };
@@ -62,7 +62,7 @@ class TensorBench {
                               : cuda::ProductShape{rows, depth / 32, columns / 128, 2, 2});
       if (!large_) break;
     }
-    return "## Products of bf16\n\n" + table.print() + "\n";
+    return "### Products of bf16\n\n" + table.print() + "\n";
   }
 
   std::string attention() {
@@ -84,7 +84,7 @@ class TensorBench {
       }
       if (!large_) break;
     }
-    return "## Attention of bf16, heads of 128\n\n" + table.print() + "\n";
+    return "### Attention of bf16, heads of 128\n\n" + table.print() + "\n";
   }
 
   [[nodiscard]] Promises promises() const {
@@ -397,6 +397,7 @@ int main(int argc, char** argv) {
   app.add_option("--row", args.row,
                  "only rows that have this in their name, such as `256 rows, 4096 x 4096` or "
                  "`32 in 8, 1 of 512`");
+  app.add_option("--more", args.more, "append this file of Markdown to the section");
   auto* cubins = app.add_option("--cubins", args.cubins,
                                 "a folder of compiled kernels, for a device without NVRTC");
   app.add_option("--prepare", args.prepare, "fill that folder for an architecture, such as sm_90")
@@ -417,20 +418,22 @@ int main(int argc, char** argv) {
   }
   TensorBench bench(*own, library.get(), device || !args.prepare.empty(), device, args);
   std::string text =
-      "# Tensor cores, measured and modelled\n\n" +
-      (device ? own->device() + "; " + machine() +
-                    ". Seconds a node of a chain in a graph, medians of 7; weights and keys come "
-                    "from memory. Models and bounds are those of an " +
+      (device ? machine() +
+                    ". Microseconds per node of a chain in one graph, medians of 7; weights and "
+                    "keys come from memory. Models and bounds are those of an " +
                     std::string(cuda::tensor_machine_or_nearest(own->arch()).name) + "."
-              : "No device was there: the same program has run on the host, at small sizes, and "
-                "without times.") +
+              : "Run on the emulator at small sizes, without times.") +
       "\n\n";
   if (args.only != "attention") text += bench.products();
   if (args.only != "products") text += bench.attention();
   if (!args.prepare.empty()) return 0;
   const Promises promises = bench.promises();
-  if (device) text += promises.print() + "\n";
+  if (device) text += "### Limits\n\n" + promises.print() + "\n";
+  text += more(args.more);
   std::cout << text;
-  if (!args.output.empty()) std::ofstream(args.output) << text;
+  if (!args.output.empty())
+    need(std::make_shared<pw::Context>(),
+         write_section(args.output, "Tensor cores: measured and modelled times",
+                       device ? own->device() : "Emulator", text));
   return promises.kept() ? 0 : 1;
 }
