@@ -11,7 +11,30 @@ namespace pw {
 namespace {
 
 namespace x3 = boost::spirit::x3;
-using B = Builder;
+using Names = NameActions;
+using Operands = OperandActions;
+using Operators = OperatorActions;
+using Attributes = AttributeActions;
+using Types = TypeActions;
+using Statements = StatementActions;
+using Clauses = ClauseActions;
+using Uses = UseActions;
+using Params = ParamActions;
+using Externs = ExternActions;
+using Tables = TableActions;
+using Ops = OpActions;
+using Foreigns = ForeignActions;
+using Patterns = PatternActions;
+using Rules = RuleActions;
+using Strategies = StrategyActions;
+using Passes = PassActions;
+using Pipelines = PipelineActions;
+using Splits = SplitActions;
+using Captures = CaptureActions;
+using Explores = ExploreActions;
+using Graphs = GraphActions;
+using Expectations = ExpectationActions;
+using Tests = TestActions;
 
 struct builder_tag;
 
@@ -59,14 +82,12 @@ struct Peek : x3::parser<Peek> {
   }
 };
 
-/// Action that calls a member of the builder.
+/// Calls an action of the builder.
 template <auto Member>
 struct Do {
   template <class Context>
   void operator()(Context const& context) const {
-    Builder& builder = x3::get<builder_tag>(context);
-    builder.move_to(x3::_where(context).begin());
-    (builder.*Member)();
+    x3::get<builder_tag>(context).act(Member, x3::_where(context).begin());
   }
 };
 template <auto Member>
@@ -154,285 +175,305 @@ PW_RULE(explore_clause); PW_RULE(explore_item); PW_RULE(test_clause); PW_RULE(te
 
 // ---- expressions
 
-const auto path_def = (name | t(Tok::out))[act<&B::push_path>] >>
-                      *(t(Tok::dot) >> (word | t(Tok::star))[act<&B::extend_path>]);
+const auto path_def = (name | t(Tok::out))[act<&Operands::path>] >>
+                      *(t(Tok::dot) >> (word | t(Tok::star))[act<&Operands::extend_path>]);
 
-const auto expr_def = and_expr >>
-                      *(t(Tok::or_)[act<&B::push_operator>] > and_expr[act<&B::fold_binary>]);
-const auto and_expr_def = not_expr >>
-                          *(t(Tok::and_)[act<&B::push_operator>] > not_expr[act<&B::fold_binary>]);
+const auto expr_def = and_expr >> *(t(Tok::or_)[act<&Operators::push>] >
+                                    and_expr[act<&Operators::fold_binary>]);
+const auto and_expr_def = not_expr >> *(t(Tok::and_)[act<&Operators::push>] >
+                                        not_expr[act<&Operators::fold_binary>]);
 const auto not_expr_def =
-    +t(Tok::not_)[act<&B::push_prefix>] > comparison[act<&B::fold_not>] | comparison;
-const auto comparison_def = sum >>
-                            -((t(Tok::eq) | t(Tok::ne) | t(Tok::le) | t(Tok::ge) | t(Tok::lt) |
-                               t(Tok::gt))[act<&B::push_operator>] > sum[act<&B::fold_binary>] |
-                              t(Tok::in) > (t(Tok::lbrace)[act<&B::open>] > list_of(expr) >
-                                                t(Tok::rbrace)[act<&B::close_in_set>] |
-                                            sum >> (t(Tok::dotdot) > sum[act<&B::fold_in_range>] |
-                                                    x3::eps[act<&B::fold_in_name>])));
-const auto sum_def = term >> *((t(Tok::plus) | t(Tok::minus))[act<&B::push_operator>] >
-                               term[act<&B::fold_binary>]);
+    +t(Tok::not_)[act<&Operators::push_prefix>] > comparison[act<&Operators::fold_not>] |
+    comparison;
+const auto comparison_def =
+    sum >> -((t(Tok::eq) | t(Tok::ne) | t(Tok::le) | t(Tok::ge) | t(Tok::lt) |
+              t(Tok::gt))[act<&Operators::push>] > sum[act<&Operators::fold_binary>] |
+             t(Tok::in) > (t(Tok::lbrace)[act<&ValueStacks::open>] > list_of(expr) >
+                               t(Tok::rbrace)[act<&Operators::close_in_set>] |
+                           sum >> (t(Tok::dotdot) > sum[act<&Operators::fold_in_range>] |
+                                   x3::eps[act<&Operators::fold_in_name>])));
+const auto sum_def = term >> *((t(Tok::plus) | t(Tok::minus))[act<&Operators::push>] >
+                               term[act<&Operators::fold_binary>]);
 const auto term_def = unary >>
-                      *((t(Tok::star) | t(Tok::slash) | t(Tok::percent))[act<&B::push_operator>] >
-                        unary[act<&B::fold_binary>]);
+                      *((t(Tok::star) | t(Tok::slash) | t(Tok::percent))[act<&Operators::push>] >
+                        unary[act<&Operators::fold_binary>]);
 const auto unary_def =
-    +t(Tok::minus)[act<&B::push_prefix>] > primary[act<&B::fold_unary>] | primary;
+    +t(Tok::minus)[act<&Operators::push_prefix>] > primary[act<&Operators::fold_unary>] | primary;
 const auto primary_def =
-    (t(Tok::integer)[act<&B::push_integer>] | t(Tok::real)[act<&B::push_real>] |
-     t(Tok::string)[act<&B::push_string>] | t(Tok::true_)[act<&B::push_true>] |
-     t(Tok::false_)[act<&B::push_false>] | t(Tok::none)[act<&B::push_none>] |
-     (t(Tok::lbracket)[act<&B::open>] > list_of(element) > t(Tok::rbracket)[act<&B::close_list>]) |
-     (t(Tok::lparen)[act<&B::open>] > expr > t(Tok::rparen)[act<&B::close_parens>]) | call) >>
-    *(t(Tok::lbracket)[act<&B::open>] > (t(Tok::star)[act<&B::push_star>] | expr) >
-      t(Tok::rbracket)[act<&B::close_index>]) >>
-    -t(Tok::ellipsis)[act<&B::spread>];
-const auto call_def = path >> -t(Tok::question)[act<&B::mark_optional>] >>
-                      -(t(Tok::lparen)[act<&B::open>] > list_of(arg) >
-                        t(Tok::rparen)[act<&B::close_call>] > -attrs);
-const auto element_def = t(Tok::star)[act<&B::push_star>] >> -name[act<&B::name_star>] | expr;
-const auto arg_def = element >> -(t(Tok::colon) > type[act<&B::annotate>]);
-const auto setting_def = t(Tok::dotdot)[act<&B::open_attributes>] |
-                         word[act<&B::push_attribute>] >>
-                             -(t(Tok::assign) > expr[act<&B::set_attribute>]);
-const auto attrs_def = t(Tok::lbrace)[act<&B::open>] > list_of(setting) >
-                       t(Tok::rbrace)[act<&B::close_attributes>];
+    (t(Tok::integer)[act<&Operands::integer>] | t(Tok::real)[act<&Operands::real>] |
+     t(Tok::string)[act<&Operands::string>] | t(Tok::true_)[act<&Operands::true_value>] |
+     t(Tok::false_)[act<&Operands::false_value>] | t(Tok::none)[act<&Operands::none>] |
+     (t(Tok::lbracket)[act<&ValueStacks::open>] > list_of(element) >
+      t(Tok::rbracket)[act<&Operands::close_list>]) |
+     (t(Tok::lparen)[act<&ValueStacks::open>] > expr >
+      t(Tok::rparen)[act<&Operands::close_parens>]) |
+     call) >>
+    *(t(Tok::lbracket)[act<&ValueStacks::open>] > (t(Tok::star)[act<&Operands::star>] | expr) >
+      t(Tok::rbracket)[act<&Operands::close_index>]) >>
+    -t(Tok::ellipsis)[act<&Operands::spread>];
+const auto call_def = path >> -t(Tok::question)[act<&Operands::mark_optional>] >>
+                      -(t(Tok::lparen)[act<&ValueStacks::open>] > list_of(arg) >
+                        t(Tok::rparen)[act<&Operands::close_call>] > -attrs);
+const auto element_def =
+    t(Tok::star)[act<&Operands::star>] >> -name[act<&Operands::name_star>] | expr;
+const auto arg_def = element >> -(t(Tok::colon) > type[act<&Types::annotate>]);
+const auto setting_def = t(Tok::dotdot)[act<&Attributes::open_rest>] |
+                         word[act<&Attributes::push>] >>
+                             -(t(Tok::assign) > expr[act<&Attributes::set>]);
+const auto attrs_def = t(Tok::lbrace)[act<&ValueStacks::open>] > list_of(setting) >
+                       t(Tok::rbrace)[act<&Attributes::close>];
 
 // ---- types, statements
 
-const auto dims_def = t(Tok::lbracket)[act<&B::open>] > list_of(element) >
-                      t(Tok::rbracket)[act<&B::close_dims>];
-const auto type_def = (path >> -(t(Tok::lparen)[act<&B::open>] > list_of(arg) >
-                                 t(Tok::rparen)[act<&B::close_call>]) >>
-                       x3::eps[act<&B::begin_type>] >> -dims) |
-                      (t(Tok::lbracket)[act<&B::begin_bare_type>] > list_of(element) >
-                       t(Tok::rbracket)[act<&B::close_dims>]);
+const auto dims_def = t(Tok::lbracket)[act<&ValueStacks::open>] > list_of(element) >
+                      t(Tok::rbracket)[act<&Types::close_dims>];
+const auto type_def = (path >> -(t(Tok::lparen)[act<&ValueStacks::open>] > list_of(arg) >
+                                 t(Tok::rparen)[act<&Operands::close_call>]) >>
+                       x3::eps[act<&Types::begin>] >> -dims) |
+                      (t(Tok::lbracket)[act<&Types::begin_bare>] > list_of(element) >
+                       t(Tok::rbracket)[act<&Types::close_dims>]);
 
-const auto binder_def = name[act<&B::push_binder>] >> -t(Tok::ellipsis)[act<&B::spread_binder>] >>
-                        -(t(Tok::colon) > type[act<&B::type_binder>]);
+const auto binder_def = name[act<&Statements::push_binder>] >>
+                        -t(Tok::ellipsis)[act<&Statements::spread_binder>] >>
+                        -(t(Tok::colon) > type[act<&Statements::type_binder>]);
 const auto binding_def = binder >> *(t(Tok::comma) > binder) >
-                         t(Tok::assign) > expr[act<&B::end_statement>];
+                         t(Tok::assign) > expr[act<&Statements::end>];
 const auto stmt_def =
-    t(Tok::many)[act<&B::open>] > x3::eps[act<&B::set_many>] > binding |
-    Peek(peek_call) >> x3::eps[act<&B::open_next>] > call[act<&B::end_statement>] |
-    Peek(peek_statement, Tok::word) >> x3::eps[act<&B::open_next>] > binding;
+    t(Tok::many)[act<&ValueStacks::open>] > x3::eps[act<&Statements::set_many>] > binding |
+    Peek(peek_call) >> x3::eps[act<&ValueStacks::open_next>] > call[act<&Statements::end>] |
+    Peek(peek_statement, Tok::word) >> x3::eps[act<&ValueStacks::open_next>] > binding;
 const auto stmts_def = t(Tok::lbrace) > +stmt > t(Tok::rbrace);
-const auto body_def = +(
-    (t(Tok::where) | t(Tok::assume))[act<&B::open>] > some_of(expr) > x3::eps[act<&B::end_guards>] |
-    (t(Tok::given) | t(Tok::unless))[act<&B::open>] > stmts > x3::eps[act<&B::end_block>] |
-    Peek(peek_op_variable) >> t(Tok::op)[act<&B::open>] > name[act<&B::op_variable>] >
-        t(Tok::colon) > name[act<&B::end_op_variable>] |
-    stmt);
-const auto reference_def = name[act<&B::push_name>] >>
-                           *(t(Tok::dot) > (word | t(Tok::star))[act<&B::extend_name>]) >>
-                           -(t(Tok::lbracket)[act<&B::extend_name>] >
-                             (word | t(Tok::star) | t(Tok::integer))[act<&B::extend_name>] >
-                             t(Tok::rbracket)[act<&B::extend_name>]);
+const auto body_def =
+    +((t(Tok::where) | t(Tok::assume))[act<&ValueStacks::open>] > some_of(expr) >
+          x3::eps[act<&Clauses::end_guards>] |
+      (t(Tok::given) | t(Tok::unless))[act<&ValueStacks::open>] > stmts >
+          x3::eps[act<&Clauses::end_block>] |
+      Peek(peek_op_variable) >> t(Tok::op)[act<&ValueStacks::open>] >
+          name[act<&Clauses::op_variable>] > t(Tok::colon) > name[act<&Clauses::end_op_variable>] |
+      stmt);
+const auto reference_def = name[act<&Names::push>] >>
+                           *(t(Tok::dot) > (word | t(Tok::star))[act<&Names::extend>]) >>
+                           -(t(Tok::lbracket)[act<&Names::extend>] >
+                             (word | t(Tok::star) | t(Tok::integer))[act<&Names::extend>] >
+                             t(Tok::rbracket)[act<&Names::extend>]);
 
 // ---- ops
 
-const auto operand_def = (Peek(peek_modified) >> t(Tok::mut) > name[act<&B::operand_mut>] |
-                          t(Tok::out) > name[act<&B::operand_out>] | name[act<&B::operand>]) >>
-                         -t(Tok::ellipsis)[act<&B::operand_spread>] >>
-                         -t(Tok::question)[act<&B::operand_optional>] >>
-                         -(t(Tok::colon) > type[act<&B::operand_type>] >
-                           -t(Tok::question)[act<&B::operand_optional>]);
-const auto attr_decl_def = word[act<&B::attribute_name>] >
-                           t(Tok::colon) > word[act<&B::attribute_kind>] >
-                           -t(Tok::question)[act<&B::attribute_nullable>] >
-                           -(t(Tok::assign) > expr[act<&B::attribute_default>]);
-const auto result_def = (Peek(peek_named_result) >> name[act<&B::result_word>] >
-                             -t(Tok::ellipsis)[act<&B::result_spread>] >
-                             -(t(Tok::colon)[act<&B::result_colon>] > type[act<&B::result_type>]) |
-                         type[act<&B::result_word_or_type>]) >>
-                        -(t(Tok::from) > name[act<&B::result_from>]);
-const auto op_decl_def = t(Tok::op)[act<&B::open>] > path[act<&B::op_name>] > t(Tok::lparen) >
-                         (t(Tok::ellipsis)[act<&B::op_imported>] | list_of(operand)) >
+const auto operand_def = (Peek(peek_modified) >> t(Tok::mut) > name[act<&Ops::operand_mut>] |
+                          t(Tok::out) > name[act<&Ops::operand_out>] | name[act<&Ops::operand>]) >>
+                         -t(Tok::ellipsis)[act<&Ops::operand_spread>] >>
+                         -t(Tok::question)[act<&Ops::operand_optional>] >>
+                         -(t(Tok::colon) > type[act<&Ops::operand_type>] >
+                           -t(Tok::question)[act<&Ops::operand_optional>]);
+const auto attr_decl_def = word[act<&Ops::attribute_name>] >
+                           t(Tok::colon) > word[act<&Ops::attribute_kind>] >
+                           -t(Tok::question)[act<&Ops::attribute_nullable>] >
+                           -(t(Tok::assign) > expr[act<&Ops::attribute_default>]);
+const auto result_def = (Peek(peek_named_result) >> name[act<&Ops::result_word>] >
+                             -t(Tok::ellipsis)[act<&Ops::result_spread>] >
+                             -(t(Tok::colon) > type[act<&Ops::result_type>]) |
+                         type[act<&Ops::result_word_or_type>]) >>
+                        -(t(Tok::from) > name[act<&Ops::result_from>]);
+const auto op_decl_def = t(Tok::op)[act<&ValueStacks::open>] > path[act<&Ops::name>] >
+                         t(Tok::lparen) >
+                         (t(Tok::ellipsis)[act<&Ops::imported>] | list_of(operand)) >
                          t(Tok::rparen) > -(t(Tok::lbrace) > list_of(attr_decl) > t(Tok::rbrace)) >
-                         -(t(Tok::arrow) > (t(Tok::lparen) > list_of(result) > t(Tok::rparen) |
-                                            result)) > *(Peek(peek_trait) >> name[act<&B::trait>]) >
-                         -stmts > x3::eps[act<&B::end_op>];
+                         -(t(Tok::arrow) >
+                           (t(Tok::lparen) > list_of(result) > t(Tok::rparen) | result)) >
+                         *(Peek(peek_trait) >> name[act<&Ops::trait>]) > -stmts
+                         > x3::eps[act<&Ops::end>];
 
-const auto foreign_parameter = (Peek(peek_modified) >> t(Tok::mut) > name[act<&B::foreign_mut>] |
-                                t(Tok::out) > name[act<&B::foreign_out>] |
-                                name[act<&B::foreign_parameter>]) >>
-                               *(t(Tok::bar) > word[act<&B::foreign_alias>]) >>
-                               -(t(Tok::colon) > type[act<&B::foreign_type>]) >>
-                               -(t(Tok::assign) > expr[act<&B::foreign_default>]);
-const auto foreign_guard = -(t(Tok::where) > some_of(expr) > x3::eps[act<&B::foreign_where>]);
-const auto foreign_item_def = t(Tok::foreign)[act<&B::open>] >
-                              (t(Tok::string)[act<&B::foreign_string>] |
-                               path[act<&B::foreign_path>]) > t(Tok::lparen) >
+const auto foreign_parameter = (Peek(peek_modified) >> t(Tok::mut) >
+                                    name[act<&Foreigns::parameter_mut>] |
+                                t(Tok::out) > name[act<&Foreigns::parameter_out>] |
+                                name[act<&Foreigns::parameter>]) >>
+                               *(t(Tok::bar) > word[act<&Foreigns::alias>]) >>
+                               -(t(Tok::colon) > type[act<&Foreigns::type>]) >>
+                               -(t(Tok::assign) > expr[act<&Foreigns::default_value>]);
+const auto foreign_guard = -(t(Tok::where) > some_of(expr) > x3::eps[act<&Foreigns::where>]);
+const auto foreign_item_def = t(Tok::foreign)[act<&ValueStacks::open>] >
+                              (t(Tok::string)[act<&Foreigns::string>] |
+                               path[act<&Foreigns::path>]) > t(Tok::lparen) >
                               list_of(foreign_parameter) > t(Tok::rparen) >
-                              (t(Tok::assign) > expr[act<&B::foreign_expression>] > foreign_guard |
-                               -(t(Tok::arrow) > some_of(name[act<&B::foreign_return>])) >
+                              (t(Tok::assign) > expr[act<&Foreigns::expression>] > foreign_guard |
+                               -(t(Tok::arrow) > some_of(name[act<&Foreigns::return_name>])) >
                                    foreign_guard >
-                                   stmts[act<&B::foreign_block>]) > x3::eps[act<&B::end_foreign>];
+                                   stmts[act<&Foreigns::block>]) > x3::eps[act<&Foreigns::end>];
 
 // ---- rules, patterns, tables, small items
 
-const auto rule_item_def = t(Tok::rule)[act<&B::open>] > name[act<&B::push_name>] >
-                           -(t(Tok::for_) > name[act<&B::push_name>] > t(Tok::in) >
-                             path[act<&B::rule_variant>]) >
-                           -(t(Tok::over) > some_of(reference[act<&B::rule_over>])) >
+const auto rule_item_def = t(Tok::rule)[act<&ValueStacks::open>] > name[act<&Names::push>] >
+                           -(t(Tok::for_) > name[act<&Names::push>] > t(Tok::in) >
+                             path[act<&Rules::variant>]) >
+                           -(t(Tok::over) > some_of(reference[act<&Rules::over>])) >
                            t(Tok::lbrace) > body >
-                           (t(Tok::implies) | t(Tok::equivalent))[act<&B::rule_arrow>] > +stmt >
-                           t(Tok::rbrace)[act<&B::end_rule>];
+                           (t(Tok::implies) | t(Tok::equivalent))[act<&Rules::arrow>] > +stmt >
+                           t(Tok::rbrace)[act<&Rules::end>];
 
-const auto alternative = x3::eps[act<&B::open_next>] > body > x3::eps[act<&B::end_alternative>];
-const auto typed_name = name[act<&B::push_name>] >> -(t(Tok::colon) > type[act<&B::pattern_type>]);
+const auto alternative =
+    x3::eps[act<&ValueStacks::open_next>] > body > x3::eps[act<&Patterns::end_alternative>];
+const auto typed_name = name[act<&Names::push>] >> -(t(Tok::colon) > type[act<&Patterns::type>]);
 const auto names = list_of(typed_name);
-const auto pattern_item_def =
-    t(Tok::pattern)[act<&B::open>] >
-    -(Peek(peek_recursive) >> t(Tok::rec)[act<&B::pattern_recursive>]) > name[act<&B::push_name>] >
-    t(Tok::lparen) > names > t(Tok::rparen)[act<&B::pattern_operands>] >
-    -(t(Tok::lbrace)[act<&B::open>] > list_of(setting) >
-      t(Tok::rbrace)[act<&B::pattern_attributes>]) > t(Tok::arrow) >
-    (t(Tok::lparen) > names > t(Tok::rparen) | some_of(typed_name)) >
-    t(Tok::lbrace)[act<&B::pattern_results>] > (alternative >> *(t(Tok::bar) > alternative)) >
-    t(Tok::rbrace)[act<&B::end_pattern>];
+const auto pattern_item_def = t(Tok::pattern)[act<&ValueStacks::open>] >
+                              -(Peek(peek_recursive) >>
+                                t(Tok::rec)[act<&Patterns::recursive>]) > name[act<&Names::push>] >
+                              t(Tok::lparen) > names > t(Tok::rparen)[act<&Patterns::operands>] >
+                              -(t(Tok::lbrace)[act<&ValueStacks::open>] > list_of(setting) >
+                                t(Tok::rbrace)[act<&Patterns::attributes>]) > t(Tok::arrow) >
+                              (t(Tok::lparen) > names > t(Tok::rparen) | some_of(typed_name)) >
+                              t(Tok::lbrace)[act<&Patterns::results>] >
+                              (alternative >> *(t(Tok::bar) > alternative)) >
+                              t(Tok::rbrace)[act<&Patterns::end>];
 
 const auto cell = !Peek(peek_row) >> expr;
-const auto factor = name[act<&B::push_name>] >> x3::eps[act<&B::table_factor>];
-const auto table_item_def = t(Tok::table)[act<&B::open>] > name[act<&B::push_name>] >
-                            (t(Tok::assign)[act<&B::table_product>] > factor >
-                                 +(t(Tok::star) > factor) > x3::eps[act<&B::end_table>] |
-                             t(Tok::lparen) > some_of(word[act<&B::push_name>]) >
-                                 t(Tok::rparen)[act<&B::table_columns>] > t(Tok::lbrace) >
-                                 *(word[act<&B::table_row>] > t(Tok::colon) > list_of(cell) >
-                                   x3::eps[act<&B::end_row>]) > t(Tok::rbrace)[act<&B::end_table>]);
+const auto factor = name[act<&Names::push>] >> x3::eps[act<&Tables::factor>];
+const auto table_item_def = t(Tok::table)[act<&ValueStacks::open>] > name[act<&Names::push>] >
+                            (t(Tok::assign)[act<&Tables::product>] > factor >
+                                 +(t(Tok::star) > factor) > x3::eps[act<&Tables::end>] |
+                             t(Tok::lparen) > some_of(word[act<&Names::push>]) >
+                                 t(Tok::rparen)[act<&Tables::columns>] > t(Tok::lbrace) >
+                                 *(word[act<&Tables::row>] > t(Tok::colon) > list_of(cell) >
+                                   x3::eps[act<&Tables::end_row>]) >
+                                 t(Tok::rbrace)[act<&Tables::end>]);
 
-const auto parameter = (Peek(peek_row) >> word[act<&B::extern_parameter_name>] > t(Tok::colon) >
-                        word[act<&B::extern_parameter>]) |
-                       word[act<&B::extern_parameter>];
+const auto parameter = (Peek(peek_row) >> word[act<&Externs::parameter_name>] > t(Tok::colon) >
+                        word[act<&Externs::parameter>]) |
+                       word[act<&Externs::parameter>];
 const auto small_item_def =
-    t(Tok::use)[act<&B::open>] > t(Tok::string)[act<&B::end_use>] |
-    t(Tok::param)[act<&B::open>] > name[act<&B::push_name>] >
-        t(Tok::colon) > word[act<&B::param_kind>] >
-        -(t(Tok::assign) > expr[act<&B::param_value>]) > x3::eps[act<&B::end_param>] |
-    t(Tok::extern_)[act<&B::open>] >
-        (t(Tok::pred)[act<&B::extern_predicate>] | t(Tok::fn)) > name[act<&B::push_name>] >
+    t(Tok::use)[act<&ValueStacks::open>] > t(Tok::string)[act<&Uses::end>] |
+    t(Tok::param)[act<&ValueStacks::open>] > name[act<&Names::push>] >
+        t(Tok::colon) > word[act<&Params::kind>] >
+        -(t(Tok::assign) > expr[act<&Params::value>]) > x3::eps[act<&Params::end>] |
+    t(Tok::extern_)[act<&ValueStacks::open>] >
+        (t(Tok::pred)[act<&Externs::predicate>] | t(Tok::fn)) > name[act<&Names::push>] >
         t(Tok::lparen) > list_of(parameter) > t(Tok::rparen) >
-        -(t(Tok::arrow) > word[act<&B::extern_result>]) > x3::eps[act<&B::end_extern>];
+        -(t(Tok::arrow) > word[act<&Externs::result>]) > x3::eps[act<&Externs::end>];
 
 // ---- strategies
 
-const auto references = t(Tok::lbrace) > list_of(reference) > t(Tok::rbrace)[act<&B::close_simple>];
-const auto whole_seq = x3::eps[act<&B::open_next>] > seq > x3::eps[act<&B::end_sequence>];
+const auto references = t(Tok::lbrace) > list_of(reference) >
+                        t(Tok::rbrace)[act<&Strategies::close_simple>];
+const auto whole_seq =
+    x3::eps[act<&ValueStacks::open_next>] > seq > x3::eps[act<&Strategies::end_sequence>];
 const auto seq_def = strat >> *(-t(Tok::semicolon) >> strat);
 const auto strat_def = Peek(peek_strategy) >>
-                       (+(t(Tok::atomic) | t(Tok::repeat))[act<&B::push_prefix>] >
-                            core[act<&B::end_prefixes>] |
+                       (+(t(Tok::atomic) | t(Tok::repeat))[act<&Operators::push_prefix>] >
+                            core[act<&Strategies::end_prefixes>] |
                         core) >>
                        *option;
 const auto core_def = (t(Tok::greedy) | t(Tok::once) | t(Tok::walk) |
-                       t(Tok::saturate))[act<&B::open>] > references |
-                      t(Tok::best)[act<&B::open>] > t(Tok::of) > t(Tok::lbrace) >
+                       t(Tok::saturate))[act<&ValueStacks::open>] > references |
+                      t(Tok::best)[act<&ValueStacks::open>] > t(Tok::of) > t(Tok::lbrace) >
                           (whole_seq >> *(t(Tok::bar) > whole_seq)) >
-                          t(Tok::rbrace)[act<&B::close_best>] |
-                      t(Tok::lparen)[act<&B::open>] > seq >
-                          t(Tok::rparen)[act<&B::close_sequence>] |
-                      reference[act<&B::reference>];
-const auto option_def = t(Tok::fuel) > t(Tok::integer)[act<&B::fuel>] |
-                        t(Tok::nodes) > t(Tok::integer)[act<&B::nodes>] |
-                        t(Tok::rounds) > t(Tok::integer)[act<&B::rounds>] |
-                        t(Tok::when) > expr[act<&B::when>] |
-                        t(Tok::ensures) > expr[act<&B::ensures>] | t(Tok::by) > name[act<&B::by>] |
-                        t(Tok::cost) > name[act<&B::cost>];
+                          t(Tok::rbrace)[act<&Strategies::close_best>] |
+                      t(Tok::lparen)[act<&ValueStacks::open>] > seq >
+                          t(Tok::rparen)[act<&Strategies::close_sequence>] |
+                      reference[act<&Strategies::reference>];
+const auto option_def = t(Tok::fuel) > t(Tok::integer)[act<&Strategies::fuel>] |
+                        t(Tok::nodes) > t(Tok::integer)[act<&Strategies::nodes>] |
+                        t(Tok::rounds) > t(Tok::integer)[act<&Strategies::rounds>] |
+                        t(Tok::when) > expr[act<&Strategies::when>] |
+                        t(Tok::ensures) > expr[act<&Strategies::ensures>] |
+                        t(Tok::by) > name[act<&Strategies::by>] |
+                        t(Tok::cost) > name[act<&Strategies::cost>];
 
-const auto maybe_seq = x3::eps[act<&B::open_next>] > -seq > x3::eps[act<&B::end_sequence>];
+const auto maybe_seq =
+    x3::eps[act<&ValueStacks::open_next>] > -seq > x3::eps[act<&Strategies::end_sequence>];
 const auto strategy_item_def =
-    t(Tok::pass)[act<&B::open>] > name[act<&B::push_name>] > t(Tok::assign) > whole_seq
-        > x3::eps[act<&B::end_pass>] |
-    t(Tok::pipeline)[act<&B::open>] > name[act<&B::push_name>] > t(Tok::lbrace) >
-        (Peek(peek_for_tokens) >> t(Tok::for_) > name[act<&B::pipeline_symbol>] > t(Tok::in) >
-             t(Tok::ranges) > t(Tok::lparen) > some_of(t(Tok::integer)[act<&B::pipeline_range>]) >
+    t(Tok::pass)[act<&ValueStacks::open>] > name[act<&Names::push>] > t(Tok::assign) > whole_seq
+        > x3::eps[act<&Passes::end>] |
+    t(Tok::pipeline)[act<&ValueStacks::open>] > name[act<&Names::push>] > t(Tok::lbrace) >
+        (Peek(peek_for_tokens) >> t(Tok::for_) > name[act<&Pipelines::symbol>] > t(Tok::in) >
+             t(Tok::ranges) > t(Tok::lparen) > some_of(t(Tok::integer)[act<&Pipelines::range>]) >
              t(Tok::rparen) > t(Tok::lbrace) > maybe_seq > t(Tok::rbrace) |
-         maybe_seq) > t(Tok::rbrace)[act<&B::end_pipeline>];
+         maybe_seq) > t(Tok::rbrace)[act<&Pipelines::end>];
 
 // ---- split, capture
 
-const auto at_clause = t(Tok::at)[act<&B::open>] >
-                       (path[act<&B::split_at>] >> *(t(Tok::comma) > path[act<&B::split_at>])) >
-                       -(t(Tok::when) > expr[act<&B::split_when>]) > x3::eps[act<&B::end_at>];
-const auto size = t(Tok::integer)[act<&B::size_first>] >>
-                  -(t(Tok::dotdot) > t(Tok::integer)[act<&B::size_last>] >
-                    -(t(Tok::by) > t(Tok::integer)[act<&B::size_step>]));
-const auto deploy_item_def = t(Tok::split)[act<&B::open>] > name[act<&B::push_name>] >
-                                 t(Tok::lbrace) > *at_clause > t(Tok::rbrace)[act<&B::end_split>] |
-                             t(Tok::capture)[act<&B::open>] > t(Tok::lbrace) >
+const auto at_clause = t(Tok::at)[act<&ValueStacks::open>] >
+                       (path[act<&Splits::at>] >> *(t(Tok::comma) > path[act<&Splits::at>])) >
+                       -(t(Tok::when) > expr) > x3::eps[act<&Splits::end_at>];
+const auto size = t(Tok::integer)[act<&Captures::size_first>] >>
+                  -(t(Tok::dotdot) > t(Tok::integer)[act<&Captures::size_last>] >
+                    -(t(Tok::by) > t(Tok::integer)[act<&Captures::size_step>]));
+const auto deploy_item_def = t(Tok::split)[act<&ValueStacks::open>] > name[act<&Names::push>] >
+                                 t(Tok::lbrace) > *at_clause > t(Tok::rbrace)[act<&Splits::end>] |
+                             t(Tok::capture)[act<&ValueStacks::open>] > t(Tok::lbrace) >
                                  *(t(Tok::sizes) > some_of(size) |
-                                   t(Tok::mode) > name[act<&B::capture_mode>]) >
-                                 t(Tok::rbrace)[act<&B::end_capture>];
+                                   t(Tok::mode) > name[act<&Captures::mode>]) >
+                                 t(Tok::rbrace)[act<&Captures::end>];
 
 // ---- explore
 
-const auto token_range = t(Tok::integer)[act<&B::explore_first>] > t(Tok::dotdot) >
-                         t(Tok::integer)[act<&B::explore_last>];
+const auto token_range = t(Tok::integer)[act<&Explores::first>] > t(Tok::dotdot) >
+                         t(Tok::integer)[act<&Explores::last>];
 const auto explore_clause_def =
-    (t(Tok::of)[act<&B::open>] > reference | t(Tok::orders)[act<&B::open>] > some_of(reference) |
-     t(Tok::before)[act<&B::open>] > some_of(reference > t(Tok::colon) > reference) |
-     t(Tok::subsets)[act<&B::open>] | t(Tok::over)[act<&B::open>] > some_of(reference) |
-     t(Tok::with)[act<&B::open>] > name[act<&B::push_name>] > t(Tok::in) > some_of(expr) |
-     t(Tok::tokens)[act<&B::open>] > t(Tok::in) > some_of(token_range) |
-     (t(Tok::sample) | t(Tok::seed))[act<&B::open>] > t(Tok::integer)[act<&B::explore_first>] |
-     t(Tok::by)[act<&B::open>] > some_of(name[act<&B::push_name>])) >>
-    x3::eps[act<&B::end_explore_clause>];
-const auto explore_item_def = t(Tok::explore)[act<&B::open>] > name[act<&B::push_name>] >
+    (t(Tok::of)[act<&ValueStacks::open>] > reference |
+     t(Tok::orders)[act<&ValueStacks::open>] > some_of(reference) |
+     t(Tok::before)[act<&ValueStacks::open>] > some_of(reference > t(Tok::colon) > reference) |
+     t(Tok::subsets)[act<&ValueStacks::open>] |
+     t(Tok::over)[act<&ValueStacks::open>] > some_of(reference) |
+     t(Tok::with)[act<&ValueStacks::open>] > name[act<&Names::push>] > t(Tok::in) > some_of(expr) |
+     t(Tok::tokens)[act<&ValueStacks::open>] > t(Tok::in) > some_of(token_range) |
+     (t(Tok::sample) | t(Tok::seed))[act<&ValueStacks::open>] >
+         t(Tok::integer)[act<&Explores::first>] |
+     t(Tok::by)[act<&ValueStacks::open>] > some_of(name[act<&Names::push>])) >>
+    x3::eps[act<&Explores::end_clause>];
+const auto explore_item_def = t(Tok::explore)[act<&ValueStacks::open>] > name[act<&Names::push>] >
                               t(Tok::lbrace) > *explore_clause >
-                              t(Tok::rbrace)[act<&B::end_explore>];
+                              t(Tok::rbrace)[act<&Explores::end>];
 
 // ---- graphs, tests
 
-const auto symbol_decl = t(Tok::symbol) > name[act<&B::symbol_name>] > t(Tok::in) > -t(Tok::minus) >
-                         t(Tok::integer)[act<&B::symbol_min>] > t(Tok::dotdot) > -t(Tok::minus) >
-                         t(Tok::integer)[act<&B::symbol_max>] >
-                         -(t(Tok::by) > t(Tok::integer)[act<&B::symbol_multiple>]) >
-                         -(Peek(peek_tokens, Tok::tokens) >>
-                               t(Tok::tokens)[act<&B::symbol_tokens>] |
-                           Peek(peek_role) >> t(Tok::role) > t(Tok::string)[act<&B::symbol_role>]);
+const auto symbol_decl =
+    t(Tok::symbol) > name[act<&Graphs::symbol_name>] > t(Tok::in) > -t(Tok::minus) >
+    t(Tok::integer)[act<&Graphs::symbol_min>] > t(Tok::dotdot) > -t(Tok::minus) >
+    t(Tok::integer)[act<&Graphs::symbol_max>] >
+    -(t(Tok::by) > t(Tok::integer)[act<&Graphs::symbol_multiple>]) >
+    -(Peek(peek_tokens, Tok::tokens) >> t(Tok::tokens)[act<&Graphs::symbol_tokens>] |
+      Peek(peek_role) >> t(Tok::role) > t(Tok::string)[act<&Graphs::symbol_role>]);
 const auto inputs =
     t(Tok::in) >
-    -(Peek(peek_input_kind) >> (t(Tok::weight) | t(Tok::buffer))[act<&B::input_kind>]) >
-    list_of(name[act<&B::input_name>] > t(Tok::colon) >
-            (t(Tok::question)[act<&B::no_input_type>] | type[act<&B::input_type>]) >
+    -(Peek(peek_input_kind) >> (t(Tok::weight) | t(Tok::buffer))[act<&Graphs::input_kind>]) >
+    list_of(name[act<&Graphs::input_name>] > t(Tok::colon) >
+            (t(Tok::question)[act<&Graphs::no_input_type>] | type[act<&Graphs::input_type>]) >
             -(Peek(peek_replicated) >> t(Tok::replicated) >
-              +t(Tok::string)[act<&B::input_replicated>])) > x3::eps[act<&B::end_inputs>];
+              +t(Tok::string)[act<&Graphs::input_replicated>])) > x3::eps[act<&Graphs::end_inputs>];
 const auto graph_block_def =
-    t(Tok::graph)[act<&B::open_graph>] > -name[act<&B::graph_name>] > t(Tok::lbrace) >
-    *(inputs | Peek(peek_symbol) >> symbol_decl | Peek(peek_op) >> op_decl[act<&B::graph_op>]) >
-    *(stmt[act<&B::graph_node>] >> -(t(Tok::at_sign) > t(Tok::string)[act<&B::node_group>] >
-                                     -t(Tok::string)[act<&B::node_source>])) > t(Tok::out) >
-    -(Peek(no_write) >> list_of(name[act<&B::graph_output>])) >
-    *(Peek(peek_write) >> t(Tok::write) > name[act<&B::graph_written>] > t(Tok::assign) >
-      name[act<&B::graph_write>]) > t(Tok::rbrace)[act<&B::end_graph>];
+    t(Tok::graph)[act<&Graphs::open>] > -name[act<&Graphs::name>] > t(Tok::lbrace) >
+    *(inputs | Peek(peek_symbol) >> symbol_decl | Peek(peek_op) >> op_decl[act<&Graphs::op>]) >
+    *(stmt[act<&Graphs::node>] >> -(t(Tok::at_sign) > t(Tok::string)[act<&Graphs::node_group>] >
+                                    -t(Tok::string)[act<&Graphs::node_source>])) > t(Tok::out) >
+    -(Peek(no_write) >> list_of(name[act<&Graphs::output>])) >
+    *(Peek(peek_write) >> t(Tok::write) > name[act<&Graphs::written>] > t(Tok::assign) >
+      name[act<&Graphs::write>]) > t(Tok::rbrace)[act<&Graphs::end>];
 
-const auto expectation_clause = t(Tok::none)[act<&B::expect_none>] |
+const auto expectation_clause = t(Tok::none)[act<&Expectations::none>] |
                                 Peek(peek_numeric) >> t(Tok::numeric) > t(Tok::within) >
-                                    (t(Tok::integer) | t(Tok::real))[act<&B::expect_numeric>] |
+                                    (t(Tok::integer) | t(Tok::real))[act<&Expectations::numeric>] |
                                 Peek(peek_error) >> t(Tok::error) >
-                                    t(Tok::string)[act<&B::expect_error>] |
-                                Peek(peek_graph) >> graph_block[act<&B::expect_graph>] |
-                                some_of(expr[act<&B::expect_guard>] >>
+                                    t(Tok::string)[act<&Expectations::error>] |
+                                Peek(peek_graph) >> graph_block[act<&Expectations::graph>] |
+                                some_of(expr[act<&Expectations::guard>] >>
                                         -(t(Tok::in) > sum > t(Tok::dotdot) >
-                                          sum[act<&B::expect_count_range>]));
-const auto because = t(Tok::because) > (Peek(peek_code, Tok::word) >> word[act<&B::because_code>] >
-                                            -t(Tok::string)[act<&B::because_text>] |
-                                        t(Tok::string)[act<&B::because_text>]);
+                                          sum[act<&Expectations::count_range>]));
+const auto because = t(Tok::because) >
+                     (Peek(peek_code, Tok::word) >> word[act<&Expectations::because_code>] >
+                          -t(Tok::string)[act<&Expectations::because_text>] |
+                      t(Tok::string)[act<&Expectations::because_text>]);
 const auto test_clause_def = Peek(peek_graph_file) >> t(Tok::graph) >
-                                 t(Tok::string)[act<&B::test_file>] |
-                             graph_block[act<&B::test_graph>] |
-                             t(Tok::apply) > some_of(reference[act<&B::test_apply>]) >
-                                 -(t(Tok::with) >
-                                   some_of(name[act<&B::push_name>] > t(Tok::assign) >
-                                           expr[act<&B::test_with>])) |
-                             t(Tok::expect)[act<&B::open_expect>] > expectation_clause > -because
-                                 > x3::eps[act<&B::end_expect>];
-const auto test_item_def = t(Tok::test)[act<&B::open>] > name[act<&B::push_name>] > t(Tok::lbrace) >
-                           *test_clause > t(Tok::rbrace)[act<&B::end_test>];
+                                 t(Tok::string)[act<&Tests::file>] |
+                             graph_block[act<&Tests::graph>] |
+                             t(Tok::apply) > some_of(reference[act<&Tests::apply>]) >
+                                 -(t(Tok::with) > some_of(name[act<&Names::push>] > t(Tok::assign) >
+                                                          expr[act<&Tests::with>])) |
+                             t(Tok::expect)[act<&Expectations::open>] > expectation_clause >
+                                 -because > x3::eps[act<&Expectations::end>];
+const auto test_item_def = t(Tok::test)[act<&ValueStacks::open>] > name[act<&Names::push>] >
+                           t(Tok::lbrace) > *test_clause > t(Tok::rbrace)[act<&Tests::end>];
 
-const auto item_def = op_decl[act<&B::item_op>] | foreign_item | rule_item | pattern_item |
-                      table_item | small_item | strategy_item | deploy_item | explore_item |
-                      test_item | graph_block[act<&B::item_graph>];
+const auto item_def = op_decl | foreign_item | rule_item | pattern_item | table_item | small_item |
+                      strategy_item | deploy_item | explore_item | test_item | graph_block;
 
 BOOST_SPIRIT_DEFINE(path, expr, and_expr, not_expr, comparison, sum, term, unary, primary, call,
                     element, arg, setting, attrs, type, dims)

@@ -89,7 +89,7 @@ class Parser {
       diagnostics_.push_back(std::move(refused.diagnostic));
       return recover(begin);
     }
-    for (ast::Item& item : builder.items) add(std::move(item));
+    for (ast::Item& item : builder.items()) add(std::move(item));
   }
 
   void add(ast::Item item) {

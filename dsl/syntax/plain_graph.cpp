@@ -29,11 +29,11 @@ std::optional<ast::GraphItem> parse_item_text(std::string_view text, SourceId so
   if (begin->kind != Tok::graph) return std::nullopt;
   Builder builder(text, source, begin);
   try {
-    if (parse_item(begin, end, builder) != end || builder.items.size() != 1) return std::nullopt;
+    if (parse_item(begin, end, builder) != end || builder.items().size() != 1) return std::nullopt;
   } catch (const Refused&) {
     return std::nullopt;
   }
-  auto* item = std::get_if<ast::GraphItem>(&builder.items.front());
+  auto* item = std::get_if<ast::GraphItem>(&builder.items().front());
   return item == nullptr ? std::nullopt : std::optional(std::move(*item));
 }
 
