@@ -1,48 +1,18 @@
-// Reads names off the tokens of one item: in code, graphs and op declarations. Private to
-// mentions.cpp, which handles the items.
+// Reads names off the tokens of code, graphs and op declarations.
 #pragma once
 
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "dsl/editing/mentions.hpp"
+#include "dsl/editing/item_mentions.hpp"
 
 namespace pw {
 
-class MentionReader {
- protected:
-  explicit MentionReader(std::string_view text);
-
-  // ---- tokens, of the current item only
-
-  [[nodiscard]] Tok kind(std::size_t i) const;
-  [[nodiscard]] std::string_view spelling(std::size_t i) const;
-  [[nodiscard]] std::string word(std::size_t i) const;
-  [[nodiscard]] std::uint32_t column_of(const Token& t) const;
-  static bool opens(Tok t) { return t == Tok::lparen || t == Tok::lbracket || t == Tok::lbrace; }
-  static bool closes(Tok t) { return t == Tok::rparen || t == Tok::rbracket || t == Tok::rbrace; }
-  /// Returns true if an expression may end with the token: a name after it begins something else.
-  static bool ends_expression(Tok t);
-  /// Returns the token after the bracket that closes the one at `i`; without one, the end of the
-  /// item.
-  [[nodiscard]] std::size_t behind(std::size_t i) const;
-  /// Returns true for `mut` or `out` before an operand.
-  [[nodiscard]] bool modifier(std::size_t i) const;
-
-  // ---- one mention
-
-  Mention& put(std::size_t i, MentionKind k);
-  Mention& put_name(std::size_t i, NamePlace place, bool declares = false);
-  /// Adds a path from `i` on as one mention; returns the token after it.
-  std::size_t put_path(std::size_t i, MentionKind k, bool declares = false);
-  /// Adds the name of the item itself.
-  void declare(std::size_t i, MentionKind k);
-  void name_item(std::size_t i);
-  void open_scope(std::size_t begin) { open_scope(begin, end_); }
-  void open_scope(std::size_t begin, std::size_t end);
-
-  // ---- all mentions of a part; those that return a number return the token after it
+/// Reader of all mentions of a part; what returns a number returns the token after it.
+class CodeReader {
+ public:
+  explicit CodeReader(ItemMentions& item) : item_(item) {}
 
   enum class In : std::uint8_t {
     block,
@@ -57,7 +27,7 @@ class MentionReader {
   };
   /// Reads statements, expressions and types: the tokens from `i` to `end`, inside `outer`. `type`:
   /// they begin with a type.
-  void code(std::size_t i, std::size_t end, In outer, NamePlace place, bool graph = false,
+  void read(std::size_t i, std::size_t end, In outer, NamePlace place, bool graph = false,
             bool type = false);
   /// Reads `graph name {`.
   std::size_t graph(std::size_t i);
@@ -65,11 +35,8 @@ class MentionReader {
   std::size_t op(std::size_t i);
   std::size_t type(std::size_t i, std::size_t end);
 
-  std::string_view text_;
-  Mentions out_;
-  std::uint32_t item_ = 0, scope_ = kNoScope;
-  std::size_t end_ = 0;   // of the current item; 0 before the first
-  std::string variable_;  // of a family
+  /// Reads `k.quant` as a column of the row `k` from here on; empty: of none.
+  void set_row(std::string variable) { row_ = std::move(variable); }
 
  private:
   struct Frame {
@@ -90,9 +57,6 @@ class MentionReader {
     bool type_next = false;    // after a colon
     std::size_t type_end = 0;  // after a dtype: a `[` there opens dims
   };
-
-  [[nodiscard]] std::size_t end_limit() const { return end_ == 0 ? out_.tokens.size() : end_; }
-  [[nodiscard]] std::size_t path_end(std::size_t i) const;
 
   std::size_t step(std::size_t i, Reading& at);
   static void mark_clause(Tok t, Frame& block);
@@ -122,6 +86,9 @@ class MentionReader {
 
   void attribute_declarations(std::size_t i, std::size_t end);
   std::size_t results(std::size_t i);
+
+  ItemMentions& item_;
+  std::string row_;  // the variable of a family
 };
 
 }  // namespace pw
