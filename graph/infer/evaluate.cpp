@@ -4,78 +4,18 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
-#include "graph/build.hpp"
-#include "graph/compare/replication.hpp"
+#include "graph/infer/evaluator.hpp"
 #include "graph/list_place.hpp"
-#include "graph/passes/constancy.hpp"
 #include "graph/text/text.hpp"
 
 namespace pw {
-namespace {
 
-/// Code of a native that was called with a dim that is not constant yet. Not an error: the result
-/// is unknown.
-constexpr std::string_view kNotYet = "PW0334";
-constexpr int kMaxBodyDepth = 200;  // the grammar limits nesting to less
-
-class Evaluator {
- public:
-  Evaluator(Context& context, const Graph* graph, const Env& env, const Facts& facts)
-      : context_(context), graph_(graph), env_(env), facts_(facts) {}
-
-  Result<Attribute> value(const Expr& e, int depth = 0);
-  Result<Truth> truth(const Expr& e, std::string* why, int depth = 0);
-
- private:
-  using Kind = Expr::Kind;
-  [[nodiscard]] tl::unexpected<Diagnostics> error(const Expr& e, std::string message,
-                                                  std::string help = {}) const {
-    return fail(e.span, "PW0301", std::move(message), std::move(help));
-  }
-  Result<Attribute> path(const Expr& e);
-  Result<Attribute> binding(const Expr& e, const Binding& b);
-  Result<Attribute> list(const Expr& e, int depth);
-  Result<Attribute> arithmetic(const Expr& e, int depth);
-  Result<Attribute> repeated(const Expr& e, const Attribute& list, const Attribute& times);
-  Result<Attribute> call(const Expr& e, int depth);
-  Result<Attribute> axis_size(const Expr& e, int depth);
-  Result<Attribute> count_elements(const Expr& e);
-  Result<Attribute> count_users(const Expr& e);
-  Result<Attribute> extreme(const Expr& e, int depth);
-  Result<Attribute> index(const Expr& e, int depth);
-  Result<Attribute> native(const Expr& e, const Native& function, int depth);
-  /// Returns the tensors that the first argument of a call names; none for an absent operand.
-  Result<std::vector<ValueId>> tensors(const Expr& call);
-  Result<Truth> replicated(const Expr& e, std::string* why, int depth);
-  Result<Truth> lasting(const Expr& e, std::string* why);
-  Result<Truth> decide(const Expr& e, std::string* why, int depth);
-  Result<Truth> compare(const Expr& e, std::string* why, int depth);
-  Result<Truth> member(const Expr& e, std::string* why, int depth);
-  Truth equal(const Attribute& a, const Attribute& b);
-  Result<Shape> shape_of(const Expr& e);
-  [[nodiscard]] std::optional<ValueId> element(const Expr& e);
-  Attribute dim(DimId d) const {
-    if (auto v = context_.dims.value(d)) return *v;
-    return d;
-  }
-  std::optional<DimId> as_dim(const Attribute& a) const {
-    if (auto i = std::get_if<std::int64_t>(&a)) return context_.dims.constant(*i);
-    if (auto b = std::get_if<bool>(&a)) return context_.dims.constant(*b ? 1 : 0);
-    if (auto d = std::get_if<DimId>(&a)) return *d;
-    return std::nullopt;
-  }
-  static std::optional<double> as_real(const Attribute& a) {
-    if (auto x = std::get_if<double>(&a)) return *x;
-    if (auto i = std::get_if<std::int64_t>(&a)) return static_cast<double>(*i);
-    if (auto b = std::get_if<bool>(&a)) return *b ? 1.0 : 0.0;
-    return std::nullopt;
-  }
-
-  Context& context_;
-  const Graph* graph_;
-  const Env& env_;
-  const Facts& facts_;
-};
+std::optional<double> Evaluator::as_real(const Attribute& a) {
+  if (auto x = std::get_if<double>(&a)) return *x;
+  if (auto i = std::get_if<std::int64_t>(&a)) return static_cast<double>(*i);
+  if (auto b = std::get_if<bool>(&a)) return *b ? 1.0 : 0.0;
+  return std::nullopt;
+}
 
 Result<Attribute> Evaluator::binding(const Expr& e, const Binding& b) {
   if (std::holds_alternative<Absent>(b)) return Attribute(None{});
@@ -116,16 +56,16 @@ Result<Attribute> Evaluator::path(const Expr& e) {
 
 Result<Attribute> Evaluator::list(const Expr& e, int depth) {
   std::vector<Attribute> items;
-  if (e.args.size() == 1 && e.args[0].kind == Kind::spread) {  // `[xs...]`: the list as it is
+  if (e.args.size() == 1 && e.args[0].kind == Expr::Kind::spread) {  // `[xs...]`: the list as it is
     Result<Attribute> whole = value(e.args[0].args.at(0), depth + 1);
     if (whole && (std::holds_alternative<std::vector<double>>(*whole) ||
                   std::holds_alternative<std::vector<std::string>>(*whole)))
       return whole;
   }
   for (const Expr& arg : e.args) {
-    bool splice = arg.kind == Kind::star || arg.kind == Kind::spread;
-    Expr inner = arg.kind == Kind::spread ? arg.args.at(0) : arg;
-    if (arg.kind == Kind::star) inner.kind = Kind::path;
+    bool splice = arg.kind == Expr::Kind::star || arg.kind == Expr::Kind::spread;
+    Expr inner = arg.kind == Expr::Kind::spread ? arg.args.at(0) : arg;
+    if (arg.kind == Expr::Kind::star) inner.kind = Expr::Kind::path;
     Result<Attribute> item = value(inner, depth + 1);
     if (!item) return item;
     if (!splice) {
@@ -183,7 +123,7 @@ Result<Attribute> Evaluator::arithmetic(const Expr& e, int depth) {
   Result<Attribute> right = value(e.args.at(1), depth + 1);
   if (!right) return right;
   auto a = as_dim(*left), b = as_dim(*right);
-  if (e.text == "*" && e.args[0].kind == Kind::list) return repeated(e, *left, *right);
+  if (e.text == "*" && e.args[0].kind == Expr::Kind::list) return repeated(e, *left, *right);
   if (a && b) {
     Dims& dims = context_.dims;
     DimId r;
@@ -217,7 +157,7 @@ Result<Attribute> Evaluator::arithmetic(const Expr& e, int depth) {
 
 /// Evaluates `xs[1]` of a list of tensors.
 std::optional<ValueId> Evaluator::element(const Expr& e) {
-  if (e.kind != Kind::index || e.args[0].kind != Kind::path) return std::nullopt;
+  if (e.kind != Expr::Kind::index || e.args[0].kind != Expr::Kind::path) return std::nullopt;
   const auto it = env_.find(e.args[0].text);
   const auto* list = it == env_.end() ? nullptr : std::get_if<std::vector<ValueId>>(&it->second);
   const Result<Attribute> at = value(e.args[1]);
@@ -231,7 +171,7 @@ Result<Shape> Evaluator::shape_of(const Expr& e) {
       return error(e, "the type of `" + print(e) + "` is not known");
     return context_.types[graph_->type(*v)].shape;
   }
-  if (e.kind == Kind::path) {
+  if (e.kind == Expr::Kind::path) {
     auto it = env_.find(e.text);
     if (it != env_.end()) {
       if (auto v = std::get_if<ValueId>(&it->second); v && graph_) {
@@ -307,7 +247,7 @@ Result<Attribute> Evaluator::call(const Expr& e, int depth) {
     Shape shape = PW_TRY(shape_of(e.args[0]));
     return Attribute(static_cast<std::int64_t>(shape.size()));
   }
-  if (e.text == "count" && arity(1) && e.args[0].kind == Kind::path) return count_elements(e);
+  if (e.text == "count" && arity(1) && e.args[0].kind == Expr::Kind::path) return count_elements(e);
   if (e.text == "users" && arity(1)) return count_users(e);
   if ((e.text == "min" || e.text == "max") && arity(2)) return extreme(e, depth);
   if (auto it = context_.natives.find(e.text); it != context_.natives.end())
@@ -339,7 +279,7 @@ Result<std::vector<ValueId>> Evaluator::tensors(const Expr& call) {
   if (const std::optional<ValueId> v =
           call.args.empty() || graph_ == nullptr ? std::nullopt : element(call.args[0]))
     return std::vector<ValueId>{*v};
-  if (call.args.empty() || call.args[0].kind != Kind::path)
+  if (call.args.empty() || call.args[0].kind != Expr::Kind::path)
     return error(call, "`" + print(call) + "` needs a value");
   const auto it = env_.find(call.args[0].text);
   if (it != env_.end()) {
@@ -350,42 +290,6 @@ Result<std::vector<ValueId>> Evaluator::tensors(const Expr& call) {
   if (values.empty() || graph_ == nullptr)
     return error(call.args[0], "`" + call.args[0].text + "` is not a tensor");
   return values;
-}
-
-/// Evaluates `weight(x)` and `constant(x)`.
-Result<Truth> Evaluator::lasting(const Expr& e, std::string* why) {
-  std::vector<ValueId> values = PW_TRY(tensors(e));
-  Truth all = Truth::yes;
-  for (ValueId v : values) {
-    std::string reason;
-    const Truth one =
-        e.text == "weight" ? is_weight(*graph_, v, &reason) : is_constant(*graph_, v, &reason);
-    if (one != Truth::yes && all == Truth::yes && why)
-      *why = fmt::format("`{}` {}: {}", print(e), one == Truth::no ? "is false" : "is not known",
-                         reason);
-    all = both(all, one);
-  }
-  return all;
-}
-
-Result<Truth> Evaluator::replicated(const Expr& e, std::string* why, int depth) {
-  if (e.args.size() != 2 || e.args[0].kind != Kind::path)
-    return error(e, "`" + print(e) + "` needs a value and a group of ranks");
-  Result<Attribute> group = value(e.args[1], depth + 1);
-  if (!group) return forward(group);
-  const auto* over = std::get_if<std::string>(&*group);
-  if (over == nullptr) return error(e.args[1], "a group of ranks must be a string");
-  std::vector<ValueId> values = PW_TRY(tensors(e));
-  Truth all = Truth::yes;
-  for (ValueId v : values) {
-    std::string reason;
-    const Truth one = is_replicated(*graph_, v, *over, &reason);
-    if (one != Truth::yes && all == Truth::yes && why)
-      *why = fmt::format("`{}` {}: {}", print(e), one == Truth::no ? "is false" : "is not known",
-                         reason);
-    all = both(all, one);
-  }
-  return all;
 }
 
 Result<Attribute> Evaluator::index(const Expr& e, int depth) {
@@ -411,16 +315,16 @@ Result<Attribute> Evaluator::index(const Expr& e, int depth) {
 Result<Attribute> Evaluator::value(const Expr& e, int depth) {
   if (depth > kMaxBodyDepth) return error(e, "the expression is nested too deeply");
   switch (e.kind) {
-    case Kind::integer: return Attribute(e.integer);
-    case Kind::real: return Attribute(e.real);
-    case Kind::string: return Attribute(e.text);
-    case Kind::boolean: return Attribute(e.integer != 0);
-    case Kind::none: return Attribute(None{});
-    case Kind::path: return path(e);
-    case Kind::list: return list(e, depth);
-    case Kind::call: return call(e, depth);
-    case Kind::index: return index(e, depth);
-    case Kind::negate: {
+    case Expr::Kind::integer: return Attribute(e.integer);
+    case Expr::Kind::real: return Attribute(e.real);
+    case Expr::Kind::string: return Attribute(e.text);
+    case Expr::Kind::boolean: return Attribute(e.integer != 0);
+    case Expr::Kind::none: return Attribute(None{});
+    case Expr::Kind::path: return path(e);
+    case Expr::Kind::list: return list(e, depth);
+    case Expr::Kind::call: return call(e, depth);
+    case Expr::Kind::index: return index(e, depth);
+    case Expr::Kind::negate: {
       Result<Attribute> inner = value(e.args.at(0), depth + 1);
       if (!inner) return inner;
       if (auto d = as_dim(*inner)) {
@@ -430,178 +334,28 @@ Result<Attribute> Evaluator::value(const Expr& e, int depth) {
       if (auto x = as_real(*inner)) return Attribute(-*x);
       return error(e, "`" + print(e) + "` needs a number");
     }
-    case Kind::binary:
+    case Expr::Kind::binary:
       if (e.text.size() <= 2 && std::string("+-*/%").find(e.text[0]) != std::string::npos)
         return arithmetic(e, depth);
       [[fallthrough]];
-    case Kind::not_:
-    case Kind::in_set:
-    case Kind::in_range: {
+    case Expr::Kind::not_:
+    case Expr::Kind::in_set:
+    case Expr::Kind::in_range: {
       std::string why;
-      Truth t = PW_TRY(truth(e, &why, depth));
+      Truth t = PW_TRY(GuardEvaluator(*this).truth(e, &why, depth));
       if (t == Truth::unknown) return error(e, why);
       return Attribute(t == Truth::yes);
     }
-    case Kind::spread:
-    case Kind::star:
-    case Kind::fuse: break;
+    case Expr::Kind::spread:
+    case Expr::Kind::star:
+    case Expr::Kind::fuse: break;
   }
   return error(e, "`" + print(e) + "` has no value here");
 }
 
-Truth Evaluator::equal(const Attribute& a, const Attribute& b) {
-  auto x = as_dim(a), y = as_dim(b);
-  if (x && y) return context_.dims.prove(Compare::eq, *x, *y, facts_);
-  auto p = as_real(a), q = as_real(b);
-  if (p && q) return *p == *q ? Truth::yes : Truth::no;
-  auto v = std::get_if<std::vector<DimId>>(&a), w = std::get_if<std::vector<DimId>>(&b);
-  if (v && w) {
-    if (v->size() != w->size()) return Truth::no;
-    Truth t = Truth::yes;
-    for (std::size_t i = 0; i < v->size(); ++i)
-      t = both(t, context_.dims.prove(Compare::eq, (*v)[i], (*w)[i], facts_));
-    return t;
-  }
-  return a == b ? Truth::yes : Truth::no;
-}
-
-Result<Truth> Evaluator::compare(const Expr& e, std::string* why, int depth) {
-  const Expr &l = e.args.at(0), &r = e.args.at(1);
-  // `a % b == 0` is decided as divisibility, which more facts prove than the remainder's value.
-  if (e.text == "==" && l.kind == Kind::binary && l.text == "%" && r.kind == Kind::integer &&
-      r.integer == 0) {
-    Attribute a = PW_TRY(value(l.args.at(0), depth + 1));
-    Attribute b = PW_TRY(value(l.args.at(1), depth + 1));
-    auto x = as_dim(a), y = as_dim(b);
-    if (x && y && context_.dims.value(*y) != 0) {
-      Truth t = context_.dims.divides(*y, *x, facts_);
-      if (t != Truth::yes && why)
-        *why =
-            fmt::format("`{}` {}: {} % {}", print(e), t == Truth::no ? "is false" : "is not known",
-                        context_.dims.print(*x), context_.dims.print(*y));
-      return t;
-    }
-  }
-  Attribute a = PW_TRY(value(l, depth + 1));
-  Attribute b = PW_TRY(value(r, depth + 1));
-  Truth t = Truth::unknown;
-  if (e.text == "==" || e.text == "!=") {
-    t = equal(a, b);
-    if (e.text == "!=") t = negate(t);
-  } else {
-    Compare op = e.text == "<"    ? Compare::lt
-                 : e.text == "<=" ? Compare::le
-                 : e.text == ">"  ? Compare::gt
-                                  : Compare::ge;
-    auto x = as_dim(a), y = as_dim(b);
-    auto p = as_real(a), q = as_real(b);
-    if (x && y) {
-      t = context_.dims.prove(op, *x, *y, facts_);
-    } else if (p && q) {
-      bool holds = op == Compare::lt   ? *p < *q
-                   : op == Compare::le ? *p <= *q
-                   : op == Compare::gt ? *p > *q
-                                       : *p >= *q;
-      t = holds ? Truth::yes : Truth::no;
-    } else {
-      return error(e, "`" + print(e) + "` compares values that have no order");
-    }
-  }
-  if (t != Truth::yes && why)
-    *why = fmt::format("`{}` {}: {} {} {}", print(e), t == Truth::no ? "is false" : "is not known",
-                       context_.attributes.print(a), e.text, context_.attributes.print(b));
-  return t;
-}
-
-Result<Truth> Evaluator::member(const Expr& e, std::string* why, int depth) {
-  Attribute x = PW_TRY(value(e.args.at(0), depth + 1));
-  Truth t = Truth::no;
-  if (e.kind == Kind::in_range && e.args.size() == 3) {
-    Attribute low = PW_TRY(value(e.args[1], depth + 1));
-    Attribute high = PW_TRY(value(e.args[2], depth + 1));
-    auto d = as_dim(x), a = as_dim(low), b = as_dim(high);
-    if (!d || !a || !b) return error(e, "`" + print(e) + "` needs integers");
-    t = both(context_.dims.prove(Compare::ge, *d, *a, facts_),
-             context_.dims.prove(Compare::le, *d, *b, facts_));
-  } else {
-    for (std::size_t i = 1; i < e.args.size(); ++i) {
-      Attribute item = PW_TRY(value(e.args[i], depth + 1));
-      if (auto list_item = std::get_if<std::vector<DimId>>(&item);
-          list_item && e.kind == Kind::in_range) {
-        for (DimId d : *list_item) t = either(t, equal(x, dim(d)));
-        continue;
-      }
-      t = either(t, equal(x, item));
-    }
-  }
-  if (t != Truth::yes && why)
-    *why = fmt::format("`{}` {}: {} = {}", print(e), t == Truth::no ? "is false" : "is not known",
-                       print(e.args[0]), context_.attributes.print(x));
-  return t;
-}
-
-/// Returns the truth of a predicate; an undecided native gives unknown.
-Result<Truth> Evaluator::truth(const Expr& e, std::string* why, int depth) {
-  Result<Truth> decided = decide(e, why, depth);
-  if (decided || decided.error().front().code != kNotYet) return decided;
-  if (why) *why = decided.error().front().message;
-  return Truth::unknown;
-}
-
-Result<Truth> Evaluator::decide(const Expr& e, std::string* why, int depth) {
-  if (depth > kMaxBodyDepth) return error(e, "the expression is nested too deeply");
-  if (e.kind == Kind::not_) {
-    Result<Truth> inner = truth(e.args.at(0), nullptr, depth + 1);
-    if (!inner) return inner;
-    Truth t = negate(*inner);
-    if (t != Truth::yes && why)
-      *why = "`" + print(e) + (t == Truth::no ? "` is false" : "` is not known");
-    return t;
-  }
-  if (e.kind == Kind::binary && (e.text == "and" || e.text == "or")) {
-    std::string left_why, right_why;
-    Result<Truth> a = truth(e.args.at(0), &left_why, depth + 1);
-    if (!a) return a;
-    bool decided = e.text == "and" ? *a == Truth::no : *a == Truth::yes;
-    if (decided) {
-      if (why) *why = left_why;
-      return a;
-    }
-    Result<Truth> b = truth(e.args.at(1), &right_why, depth + 1);
-    if (!b) return b;
-    Truth t = e.text == "and" ? both(*a, *b) : either(*a, *b);
-    if (t != Truth::yes && why)
-      *why = *a != Truth::yes && e.text == "and" ? left_why
-             : e.text == "and"                   ? right_why
-                                                 : left_why + "; " + right_why;
-    return t;
-  }
-  if (e.kind == Kind::binary && std::string("=!<>").find(e.text[0]) != std::string::npos)
-    return compare(e, why, depth);
-  if (e.kind == Kind::in_set || e.kind == Kind::in_range) return member(e, why, depth);
-  if (e.kind == Kind::call && e.text == "replicated") return replicated(e, why, depth);
-  if (e.kind == Kind::call && (e.text == "weight" || e.text == "constant")) return lasting(e, why);
-  Attribute v = PW_TRY(value(e, depth + 1));
-  if (e.kind == Kind::call && std::holds_alternative<None>(v)) {
-    if (why) *why = "`" + print(e) + "` is not known";
-    return Truth::unknown;
-  }
-  auto b = std::get_if<bool>(&v);
-  if (!b) return error(e, "`" + print(e) + "` is not a truth value", "compare it with something");
-  if (!*b && why) *why = "`" + print(e) + "` is false";
-  return *b ? Truth::yes : Truth::no;
-}
-
-}  // namespace
-
 Result<Attribute> evaluate(Context& context, const Graph* graph, const Expr& expr, const Env& env) {
   static const Facts none;
   return Evaluator(context, graph, env, graph ? graph->facts : none).value(expr);
-}
-
-Result<Truth> evaluate_guard(Context& context, const Graph* graph, const Expr& guard,
-                             const Env& env, const Facts& facts, std::string* why) {
-  return Evaluator(context, graph, env, facts).truth(guard, why);
 }
 
 }  // namespace pw
