@@ -17,7 +17,7 @@ EXCEPTIONS = {
     "backends/interpreter/indexing.cpp": "how index_put joins elements",
     "dsl/check/guard_kinds.cpp": "a function of guards: constant",
     "graph/build.cpp": "a function of types: select",
-    "graph/infer/evaluate.cpp": "a function of guards: constant",
+    "graph/infer/evaluate_guard.cpp": "a function of guards: constant",
     "graph/text/type_text.cpp": "a function of SymPy: floor",
     "proof/equal/transfer.cpp": "how a collective joins elements",
     "rewriter/engine/engine_prepare.cpp": "a function of guards: constant",
