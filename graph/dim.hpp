@@ -7,17 +7,11 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "base/hash_index.hpp"
-#include "base/id.hpp"
-#include "base/strings.hpp"
+#include "graph/dims/polynomials.hpp"
 
 namespace pw {
-
-using DimId = Id<struct DimTag>;
-using AtomId = Id<struct AtomTag>;
 
 /// Result of a decision in Kleene's three-valued logic, ordered so that `and` is the minimum.
 enum class Truth : std::uint8_t { no, unknown, yes };
@@ -55,20 +49,24 @@ struct DimLine {
   DimId factor, rest;
 };
 
-class Dims {
+class Dims : Polynomials {
  public:
   explicit Dims(Strings& strings);
   /// Copies the dims with the same ids, over a copy of the other's strings.
   Dims(const Dims& other, Strings& strings);
 
-  /// Return the dim of a number, and of a symbol by its name.
-  DimId constant(std::int64_t value);
-  DimId symbol(std::string_view name);
-  /// Return the sum, the difference and the product. Invalid on overflow, for an invalid operand,
-  /// or beyond the limits of terms and powers.
-  DimId add(DimId a, DimId b);
-  DimId sub(DimId a, DimId b);
-  DimId mul(DimId a, DimId b);
+  // Sums, products and texts of polynomials.
+  using Polynomials::add;
+  using Polynomials::constant;
+  using Polynomials::is_symbol;
+  using Polynomials::mul;
+  using Polynomials::print;
+  using Polynomials::size;
+  using Polynomials::sub;
+  using Polynomials::symbol;
+  using Polynomials::symbols;
+  using Polynomials::value;
+
   /// Returns the floor quotient; exact quotients of polynomials are simplified. Invalid for
   /// division by zero.
   DimId div(DimId a, DimId b);
@@ -79,13 +77,6 @@ class Dims {
   DimId max(DimId a, DimId b) { return extreme(Atom::Kind::maximum, a, b); }
   DimId min(DimId a, DimId b) { return extreme(Atom::Kind::minimum, a, b); }
 
-  [[nodiscard]] std::optional<std::int64_t> value(DimId id) const;  ///< when constant
-  [[nodiscard]] bool is_symbol(DimId id) const;  ///< exactly one symbol, coefficient 1
-  [[nodiscard]] std::size_t size() const { return dims_.size(); }
-  /// Prints the dim in its normal form, with the constant last: "2*n + 1".
-  [[nodiscard]] std::string print(DimId id) const;
-  /// Returns the names of all symbols in the dim, sorted.
-  [[nodiscard]] std::vector<std::string> symbols(DimId id) const;
   /// Replaces symbols by dims; symbols missing from the map stay.
   DimId substitute(DimId id, const std::map<std::string, DimId, std::less<>>& with);
   /// Removes each maximum and minimum that the facts decide.
@@ -108,47 +99,14 @@ class Dims {
   Truth divides(DimId b, DimId a, const Facts& facts);
 
  private:
-  using Monomial = std::vector<std::pair<AtomId, std::uint32_t>>;  // sorted by atom; powers > 0
-  using Polynomial =
-      std::vector<std::pair<Monomial, std::int64_t>>;  // sorted by monomial; coefficients != 0
-  /// Indivisible factor of a monomial: a symbol, or an operation on two dims that does not
-  /// simplify.
-  struct Atom {
-    enum class Kind : std::uint8_t { symbol, quotient, remainder, maximum, minimum } kind;
-    NameId name;
-    DimId a, b;
-    friend auto operator<=>(const Atom&, const Atom&) = default;
-  };
-  DimId intern(Polynomial p);
-  using Terms = std::map<Monomial, std::int64_t>;
-  DimId intern_checked(Terms terms);
-  /// Adds `times` · `by` · p to the terms. Returns false on overflow.
-  static bool add_product(Terms& to, const Polynomial& p, const Monomial& by, std::int64_t times);
   /// Replaces each term x % (c · by) by x, which does not change the remainder by `by`. Invalid if
   /// the dim has no such term, or on overflow.
   DimId without_remainders(DimId id, std::int64_t by);
-  /// Returns the quotient y / k in a monomial whose coefficient c is a multiple of k, or the end.
-  [[nodiscard]] Monomial::const_iterator cancelling(const Monomial& m, std::int64_t c) const;
-  /// Returns bounds after each k · (y / k) is replaced by y - r, where 0 <= r < k, so that y may
-  /// cancel. The constant of y is added to r. Unbounded if the dim has no such quotient.
-  [[nodiscard]] Bounds opened(DimId id, const Facts& facts) const;
-  AtomId atom(Atom a);
-  DimId of_atom(Atom::Kind kind, DimId a, DimId b);
   DimId apply(Atom::Kind kind, DimId a, DimId b);
   DimId extreme(Atom::Kind kind, DimId a, DimId b);
-  [[nodiscard]] const Atom* only_atom(DimId id) const;
   DimId nested_quotient(DimId a, DimId b);
   std::optional<std::pair<DimId, bool>> exact_quotient(DimId a, DimId b);
-  [[nodiscard]] std::string print(const Monomial& m) const;
-  [[nodiscard]] Bounds bounds(AtomId id, const Facts& facts, int depth) const;
-  [[nodiscard]] Bounds bounds(DimId id, const Facts& facts, int depth) const;
 
-  Strings& strings_;
-  /// All polynomials by id. An id is never reused, so equality of ids is equality of polynomials.
-  IdVec<DimId, Polynomial> dims_;
-  HashIndex index_;
-  IdVec<AtomId, Atom> atoms_;
-  std::map<Atom, AtomId> atom_ids_;
   bool extremes_ = false;  ///< true if any dim may hold a maximum or minimum
 };
 
