@@ -40,54 +40,6 @@ AttributesId resolve_shape(Context& context, const Op& op, AttributesId attribut
   return context.attributes.intern(std::move(list));
 }
 
-class Builder {
- public:
-  Builder(Graph& graph, Env& env, const BuildOptions& options)
-      : graph_(graph), context_(graph.context()), env_(env), options_(options) {}
-
-  Status statement(const Statement& s);
-
- private:
-  using Kind = Expr::Kind;
-  using Values = std::vector<ValueId>;
-
-  Result<ValueId> operand(const Expr& e, int depth);
-  std::optional<Result<ValueId>> chosen_side(const Expr& e, int depth);
-  Result<ValueId> named(const Expr& e);
-  Result<ValueId> element(const Expr& e);
-  Result<Values> spread(const Expr& e, int depth);
-  void lists_in(const Expr& e, std::map<std::string, Values>& out) const;
-  Result<ValueId> number(const Expr& e);
-  Result<ValueId> literal(const Expr& e, const Op& op, std::size_t at, std::optional<DType> wanted,
-                          int depth);
-  [[nodiscard]] DType number_type(DType own) const;
-  ValueId integer(std::int64_t value);
-  Result<ValueId> extent(DimId value, const Expr& e);
-  Result<ValueId> round_scalar(ValueId value, const std::string& op,
-                               const std::vector<ValueId>& operands, const Expr& e);
-  Result<ValueId> cast_value(ValueId from, DType to, const Expr& e);
-  Result<ValueId> node_of(OpId op, Values operands, std::string_view attribute, Attribute value,
-                          const Expr& e);
-  Result<ValueId> cast(const Expr& e, DType to, int depth);
-  Result<Values> call(const Expr& e, const std::vector<Binder>& binders, int depth);
-  Status name_results(const std::vector<Binder>& binders, NodeRequest& request);
-  Result<Values> apply(const std::string& op, const Expr& e, const std::vector<const Expr*>& args,
-                       const std::vector<Binder>& binders, int depth);
-  Result<AttributeList> attributes(const Expr& e, const Op& op);
-  [[nodiscard]] std::optional<DType> cast_target(const std::string& name) const;
-  [[nodiscard]] std::string op_name(const Expr& e) const;
-  [[nodiscard]] tl::unexpected<Diagnostics> error(const Expr& e, std::string_view code,
-                                                  std::string message,
-                                                  std::string help = {}) const {
-    return fail(e.span, code, std::move(message), std::move(help));
-  }
-
-  Graph& graph_;
-  Context& context_;
-  Env& env_;
-  const BuildOptions& options_;
-};
-
 std::string primitive_of(const std::string& infix) {
   if (infix == "+") return "add";
   if (infix == "-") return "sub";
@@ -145,26 +97,33 @@ bool holds(DType dtype, double number) {
   return number >= least && number < above;
 }
 
-std::optional<DType> Builder::cast_target(const std::string& name) const {
-  if (auto it = env_.find(name); it != env_.end()) {
-    if (auto d = std::get_if<DTypeBinding>(&it->second)) return d->dtype;
-    if (auto a = std::get_if<Attribute>(&it->second))
-      if (auto d = std::get_if<DType>(a)) return *d;
-    return std::nullopt;
-  }
-  return dtype_named(name);
-}
+/// Builder of the numbers among the operands of a statement, as constants or extents, and of casts.
+/// Numbers next to tensors of rank 0 alone take a dtype that makes nothing wider.
+class Numbers {
+ public:
+  Numbers(Graph& graph, const Env& env, const BuildOptions& options)
+      : graph_(graph), context_(graph.context()), env_(env), options_(options) {}
 
-/// Resolves a table cell to the op that it names.
-std::string Builder::op_name(const Expr& e) const {
-  if (auto it = env_.find(e.text); it != env_.end())
-    if (auto a = std::get_if<Attribute>(&it->second))
-      if (auto text = std::get_if<std::string>(a)) return *text;
-  return e.text;
-}
+  Result<ValueId> value(const Expr& e);
+  Result<ValueId> extent(DimId value, const Expr& e);
+  Result<ValueId> cast(ValueId from, DType to, const Expr& e);
+  Result<ValueId> round_scalar(ValueId value, const std::string& op,
+                               const std::vector<ValueId>& operands, const Expr& e);
+
+ private:
+  [[nodiscard]] DType dtype_of(DType own) const;
+  ValueId integer(std::int64_t value);
+  Result<ValueId> node_of(OpId op, std::vector<ValueId> operands, std::string_view attribute,
+                          Attribute value, const Expr& e);
+
+  Graph& graph_;
+  Context& context_;
+  const Env& env_;
+  const BuildOptions& options_;
+};
 
 /// Returns the dtype of a number next to tensors of rank 0: theirs, but not narrower than f32.
-DType Builder::number_type(DType own) const {
+DType Numbers::dtype_of(DType own) const {
   if (!options_.scalars || own == DType::b8) return own;
   const DType tensors = *options_.scalars;
   if (tensors == DType::f64 || is_float(tensors))
@@ -174,7 +133,7 @@ DType Builder::number_type(DType own) const {
 }
 
 /// Computes a bf16 or f16 tensor of rank 0 with a number in f32, and rounds to the tensor's dtype.
-Result<ValueId> Builder::round_scalar(ValueId value, const std::string& op,
+Result<ValueId> Numbers::round_scalar(ValueId value, const std::string& op,
                                       const std::vector<ValueId>& operands, const Expr& e) {
   constexpr std::string_view kArithmetic[] = {"add", "sub",     "mul",    "div",
                                               "pow", "maximum", "minimum"};
@@ -197,43 +156,125 @@ Result<ValueId> Builder::round_scalar(ValueId value, const std::string& op,
   if (!number || !tensors || !is_float(*tensors) || made == Types::unknown() ||
       size_of(*tensors) >= size_of(context_.types[made].dtype))
     return value;
-  return cast_value(value, *tensors, e);
+  return cast(value, *tensors, e);
 }
 
 /// Wraps an integer to the small integer dtype of the tensors that it is combined with, as PyTorch
 /// does.
-ValueId Builder::integer(std::int64_t value) {
-  const DType dtype = number_type(DType::i64);
+ValueId Numbers::integer(std::int64_t value) {
+  const DType dtype = dtype_of(DType::i64);
   if (is_integer(dtype) && size_of(dtype) <= 4) value = static_cast<std::int32_t>(value);
   return add_constant(graph_, wrapped(static_cast<double>(value), dtype), dtype, options_.like);
 }
 
-Result<ValueId> Builder::number(const Expr& e) {
+Result<ValueId> Numbers::value(const Expr& e) {
   Attribute value = PW_TRY(evaluate(context_, &graph_, e, env_));
   if (auto i = std::get_if<std::int64_t>(&value)) {
-    if (number_type(DType::i64) != DType::i64 || constant_holds(*i)) return integer(*i);
+    if (dtype_of(DType::i64) != DType::i64 || constant_holds(*i)) return integer(*i);
     return extent(context_.dims.constant(*i), e);
   }
   if (auto x = std::get_if<double>(&value))
-    return add_constant(graph_, *x, number_type(DType::f64), options_.like);
+    return add_constant(graph_, *x, dtype_of(DType::f64), options_.like);
   if (auto b = std::get_if<bool>(&value))
-    return add_constant(graph_, *b ? 1 : 0, number_type(DType::b8), options_.like);
+    return add_constant(graph_, *b ? 1 : 0, dtype_of(DType::b8), options_.like);
   if (std::holds_alternative<None>(value)) return ValueId();
   if (auto d = std::get_if<DimId>(&value)) return extent(*d, e);
-  return error(e, "PW0321", "`" + print(e) + "` is neither a tensor nor a number");
+  return fail(e.span, "PW0321", "`" + print(e) + "` is neither a tensor nor a number");
 }
 
 /// Builds a number that is known only at run time, or that no constant holds, as an i64 of rank 0.
 /// Next to tensors of rank 0 that are narrower than f32 it would determine how the result is
 /// rounded.
-Result<ValueId> Builder::extent(DimId value, const Expr& e) {
+Result<ValueId> Numbers::extent(DimId value, const Expr& e) {
   const OpId op = context_.ops.find(Primitive::extent);
-  const DType type = number_type(DType::i64);
+  const DType type = dtype_of(DType::i64);
   if (!op.valid() || (options_.scalars && is_float(*options_.scalars)))
-    return error(e, "PW0321",
-                 "`" + print(e) + "` is symbolic; an operand that is a number must be constant");
+    return fail(e.span, "PW0321",
+                "`" + print(e) + "` is symbolic; an operand that is a number must be constant");
   Result<ValueId> made = node_of(op, {}, "value", value, e);
-  return !made || type == DType::i64 ? made : cast_value(*made, type, e);
+  return !made || type == DType::i64 ? made : cast(*made, type, e);
+}
+
+/// Returns the result of a new node with one attribute.
+Result<ValueId> Numbers::node_of(OpId op, std::vector<ValueId> operands, std::string_view attribute,
+                                 Attribute value, const Expr& e) {
+  NodeRequest request{op,
+                      std::move(operands),
+                      {{context_.strings.intern(attribute), std::move(value)}},
+                      {""},
+                      {},
+                      options_.group,
+                      options_.source,
+                      e.span,
+                      {},
+                      options_.like};
+  NodeId node = PW_TRY(build_node(graph_, request));
+  return graph_.result(node);
+}
+
+Result<ValueId> Numbers::cast(ValueId from, DType to, const Expr& e) {
+  OpId op = context_.ops.find(Primitive::cast);
+  if (!op.valid())
+    return fail(e.span, "PW0320", "the op library is not loaded: there is no `cast`");
+  return node_of(op, {from}, "dtype", to, e);
+}
+
+class Builder {
+ public:
+  Builder(Graph& graph, Env& env, const BuildOptions& options)
+      : graph_(graph), context_(graph.context()), env_(env), options_(options) {}
+
+  Status statement(const Statement& s);
+
+ private:
+  using Kind = Expr::Kind;
+  using Values = std::vector<ValueId>;
+
+  Result<ValueId> operand(const Expr& e, int depth);
+  std::optional<Result<ValueId>> chosen_side(const Expr& e, int depth);
+  Result<ValueId> named(const Expr& e);
+  Result<ValueId> element(const Expr& e);
+  Result<Values> spread(const Expr& e, int depth);
+  void lists_in(const Expr& e, std::map<std::string, Values>& out) const;
+  Result<ValueId> literal(const Expr& e, const Op& op, std::size_t at, std::optional<DType> wanted,
+                          int depth);
+  Result<ValueId> cast(const Expr& e, DType to, int depth);
+  Result<Values> call(const Expr& e, const std::vector<Binder>& binders, int depth);
+  Status name_results(const std::vector<Binder>& binders, NodeRequest& request);
+  Result<Values> apply(const std::string& op, const Expr& e, const std::vector<const Expr*>& args,
+                       const std::vector<Binder>& binders, int depth);
+  Result<AttributeList> attributes(const Expr& e, const Op& op);
+  [[nodiscard]] std::optional<DType> cast_target(const std::string& name) const;
+  [[nodiscard]] std::string op_name(const Expr& e) const;
+  [[nodiscard]] tl::unexpected<Diagnostics> error(const Expr& e, std::string_view code,
+                                                  std::string message,
+                                                  std::string help = {}) const {
+    return fail(e.span, code, std::move(message), std::move(help));
+  }
+
+  Graph& graph_;
+  Context& context_;
+  Env& env_;
+  const BuildOptions& options_;
+  Numbers numbers_{graph_, env_, options_};
+};
+
+std::optional<DType> Builder::cast_target(const std::string& name) const {
+  if (auto it = env_.find(name); it != env_.end()) {
+    if (auto d = std::get_if<DTypeBinding>(&it->second)) return d->dtype;
+    if (auto a = std::get_if<Attribute>(&it->second))
+      if (auto d = std::get_if<DType>(a)) return *d;
+    return std::nullopt;
+  }
+  return dtype_named(name);
+}
+
+/// Resolves a table cell to the op that it names.
+std::string Builder::op_name(const Expr& e) const {
+  if (auto it = env_.find(e.text); it != env_.end())
+    if (auto a = std::get_if<Attribute>(&it->second))
+      if (auto text = std::get_if<std::string>(a)) return *text;
+  return e.text;
 }
 
 Result<ValueId> Builder::named(const Expr& e) {
@@ -242,14 +283,14 @@ Result<ValueId> Builder::named(const Expr& e) {
     if (auto v = std::get_if<ValueId>(&it->second)) return *v;
     if (std::holds_alternative<Absent>(it->second)) return ValueId();
   }
-  return number(e);
+  return numbers_.value(e);
 }
 
 /// Evaluates `xs[1]` of a list of tensors or of a list of numbers.
 Result<ValueId> Builder::element(const Expr& e) {
   const auto it = e.args[0].kind == Kind::path ? env_.find(e.args[0].text) : env_.end();
   const auto* list = it == env_.end() ? nullptr : std::get_if<Values>(&it->second);
-  if (list == nullptr) return number(e);
+  if (list == nullptr) return numbers_.value(e);
   Attribute at = PW_TRY(evaluate(context_, &graph_, e.args[1], env_));
   if (const auto place = place_in(list->size(), at)) return (*list)[*place];
   return error(e, "PW0326", fmt::format("`{}` is outside a list of {}", print(e), list->size()));
@@ -298,30 +339,7 @@ Result<ValueId> Builder::cast(const Expr& e, DType to, int depth) {
   TypeId type = graph_.type(*from);
   if (type != Types::unknown() && context_.types[type].dtype == to)
     return from;  // a cast to the same dtype does nothing
-  return cast_value(*from, to, e);
-}
-
-/// Returns the result of a new node with one attribute.
-Result<ValueId> Builder::node_of(OpId op, Values operands, std::string_view attribute,
-                                 Attribute value, const Expr& e) {
-  NodeRequest request{op,
-                      std::move(operands),
-                      {{context_.strings.intern(attribute), std::move(value)}},
-                      {""},
-                      {},
-                      options_.group,
-                      options_.source,
-                      e.span,
-                      {},
-                      options_.like};
-  NodeId node = PW_TRY(build_node(graph_, request));
-  return graph_.result(node);
-}
-
-Result<ValueId> Builder::cast_value(ValueId from, DType to, const Expr& e) {
-  OpId op = context_.ops.find(Primitive::cast);
-  if (!op.valid()) return error(e, "PW0320", "the op library is not loaded: there is no `cast`");
-  return node_of(op, {from}, "dtype", to, e);
+  return numbers_.cast(*from, to, e);
 }
 
 /// Builds only the chosen side of `select(wide, a, b)` if `wide` is a bool attribute.
@@ -342,14 +360,14 @@ Result<ValueId> Builder::operand(const Expr& e, int depth) {
   if (e.kind == Kind::index) return element(e);
   bool is_call = e.kind == Kind::call || e.kind == Kind::negate ||
                  (e.kind == Kind::binary && !primitive_of(e.text).empty());
-  if (!is_call) return number(e);
+  if (!is_call) return numbers_.value(e);
   if (e.kind == Kind::negate &&
       (e.args.at(0).kind == Kind::integer || e.args.at(0).kind == Kind::real))
-    return number(e);
+    return numbers_.value(e);
   if (e.kind == Kind::call && !cast_target(e.text) && !context_.ops.find(op_name(e)).valid()) {
     if (e.text == "size" || e.text == "rank" || e.text == "count" || e.text == "min" ||
         e.text == "max")
-      return number(e);
+      return numbers_.value(e);
   }
   if (e.kind == Kind::binary) {  // `hd / 2` between dims and numbers is a number, not a node
     auto tensor_free = [&](const Expr& x, auto&& self) -> bool {
@@ -362,7 +380,7 @@ Result<ValueId> Builder::operand(const Expr& e, int depth) {
       return std::all_of(x.args.begin(), x.args.end(),
                          [&](const Expr& y) { return self(y, self); });
     };
-    if (tensor_free(e, tensor_free)) return number(e);
+    if (tensor_free(e, tensor_free)) return numbers_.value(e);
   }
   if (std::optional<Result<ValueId>> chosen = chosen_side(e, depth)) return std::move(*chosen);
   Result<Values> results = call(e, {}, depth + 1);
@@ -415,7 +433,7 @@ Result<ValueId> Builder::literal(const Expr& e, const Op& op, std::size_t at,
   const auto* real = value ? std::get_if<double>(&*value) : nullptr;
   if (!wanted || (integer == nullptr && real == nullptr)) return operand(e, depth);
   if (integer != nullptr && *wanted == DType::i64 && !constant_holds(*integer))
-    return extent(context_.dims.constant(*integer), e);
+    return numbers_.extent(context_.dims.constant(*integer), e);
   const double number = integer != nullptr ? static_cast<double>(*integer) : *real;
   if (holds(*wanted, number)) return add_constant(graph_, number, *wanted, options_.like);
   return error(e, "PW0336",
@@ -490,7 +508,7 @@ Result<Builder::Values> Builder::apply(const std::string& name, const Expr& e,
   for (std::size_t i = 0; i < graph_.result_count(node); ++i)
     results.push_back(graph_.result(node, i));
   if (options_.scalars && results.size() == 1) {
-    ValueId rounded = PW_TRY(round_scalar(results[0], name, request.operands, e));
+    ValueId rounded = PW_TRY(numbers_.round_scalar(results[0], name, request.operands, e));
     results[0] = rounded;
   }
   return results;
