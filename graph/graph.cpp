@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "graph/storage/room.hpp"
 
 namespace pw {
 
@@ -82,7 +83,7 @@ NodeId Graph::push_node(OpId op, AttributesId attributes, std::size_t results,
     many_results_.emplace(id.index, static_cast<std::uint32_t>(results));
   }
   nodes_.push_back({});
-  places_.push_back({});
+  order_.add();
   return id;
 }
 
@@ -112,7 +113,7 @@ void Graph::expect(std::size_t nodes, std::size_t values, std::size_t operands) 
     array.reserve(with_room(array.size() + more));
   };
   grow(nodes_, nodes);
-  grow(places_, nodes);
+  order_.expect(nodes);
   grow(values_, values);
   grow(uses_, operands);
 }
@@ -180,21 +181,9 @@ TextId Graph::text_id(std::string_view text) {
 std::string_view Graph::text_of(TextId id) const { return context_->value_names.text(id); }
 
 std::uint32_t Graph::provenance(TextId group, TextId source) {
-  const Provenance wanted{group, source};
-  if (wanted == Provenance{}) return 0;
-  if (provenances_.back() == wanted) return static_cast<std::uint32_t>(provenances_.size() - 1);
-  const auto hash = [](const Provenance& p) { return combine(p.group.index, p.source.index); };
-  if (provenance_index_.size() == 0)
-    for (std::uint32_t i = 1; i < provenances_.size(); ++i)
-      provenance_index_.insert(hash(provenances_[i]), i);
-  const std::uint32_t found = provenance_index_.find(
-      hash(wanted), [&](std::uint32_t i) { return provenances_[i] == wanted; });
-  if (found != HashIndex::kNone) return found;
-  const auto id = static_cast<std::uint32_t>(provenances_.size());
-  PW_ASSERT(id <= kProvenance, "more groups and sources than a graph can hold");
-  provenances_.push_back(wanted);
-  provenance_index_.insert(hash(wanted), id);
-  return id;
+  const std::uint32_t number = provenances_.intern({group, source});
+  PW_ASSERT(number <= kProvenance, "more groups and sources than a graph can hold");
+  return number;
 }
 
 void Graph::add_output(ValueId value) {
@@ -218,8 +207,8 @@ void Graph::push_output(ValueId value) {
 
 std::vector<NodeId> Graph::order() const {
   std::vector<NodeId> out;
-  out.reserve(live_);
-  for (NodeId n = head_; n.valid(); n = next(n)) out.push_back(n);
+  out.reserve(node_count());
+  for (NodeId n = first(); n.valid(); n = next(n)) out.push_back(n);
   return out;
 }
 
@@ -251,11 +240,9 @@ std::size_t Graph::output_count(ValueId v) const {
 
 std::size_t Graph::bytes() const {
   constexpr std::size_t kMapEntry = 24;
-  return nodes_.size() * sizeof(Node) + places_.size() * sizeof(Place) +
-         values_.size() * sizeof(Value) + uses_.size() * sizeof(Use) +
-         (inputs_.size() + outputs_.size()) * sizeof(ValueId) +
-         provenances_.size() * sizeof(Provenance) + provenance_index_.bytes() +
-         wide_uses_.size() * sizeof(WideUse) +
+  return nodes_.size() * sizeof(Node) + order_.bytes() + values_.size() * sizeof(Value) +
+         uses_.size() * sizeof(Use) + (inputs_.size() + outputs_.size()) * sizeof(ValueId) +
+         provenances_.bytes() + wide_uses_.size() * sizeof(WideUse) +
          (many_results_.size() + first_wide_.size() + many_uses_.size() + wide_types_.size() +
           more_outputs_.size() + node_names_.size() + reserved_.size()) *
              kMapEntry +
@@ -433,14 +420,14 @@ void Graph::erase(NodeId n) {
   for (std::size_t i = 0; i < result_count(n); ++i)
     PW_ASSERT(unused(result(n, i)),
               "erase: `" + std::string(value_name(result(n, i))) + "` is still used");
-  const NodeId next = places_[n].next;
+  const NodeId next = order_.next(n);
   detach(n);
   record(Undo::Kind::erased, n.index, next.index);
 }
 
 std::size_t Graph::erase_dead() {
   std::size_t erased = 0;
-  for (NodeId n = tail_; n.valid();) {
+  for (NodeId n = last(); n.valid();) {
     const NodeId before = previous(n);
     bool dead = !op_of(n).traits.effect;
     for (std::size_t i = 0; dead && i < result_count(n); ++i) dead = unused(result(n, i));

@@ -19,10 +19,11 @@
 #include "base/trivial_array.hpp"
 #include "graph/contents.hpp"
 #include "graph/context.hpp"
+#include "graph/storage/node_order.hpp"
+#include "graph/storage/provenances.hpp"
 
 namespace pw {
 
-using NodeId = Id<struct NodeTag>;
 using ValueId = Id<struct ValueTag>;
 /// A node and one of its operand slots in one number (see Graph::use_of).
 using UseId = Id<struct UseTag>;
@@ -45,6 +46,10 @@ struct NodeSpec {
   std::string source;  ///< "model.py:88"
 };
 
+/// Above the size of other classes for a reason: its packed records share bits between types, uses,
+/// outputs and names, so each mutation updates several of them at once and journals one inverse.
+/// Most methods are accessors of one line, inlined into every pass. What has its own invariants is
+/// in NodeOrder, Provenances and ValueNames.
 class Graph {
  public:
   explicit Graph(ContextPtr context, std::string name = "graph");
@@ -108,21 +113,21 @@ class Graph {
     return nodes_.size() - 1;
   }  ///< ids ever made, dead ones too
   [[nodiscard]] std::size_t value_bound() const { return values_.size(); }
-  [[nodiscard]] std::size_t node_count() const { return live_; }
+  [[nodiscard]] std::size_t node_count() const { return order_.size(); }
   [[nodiscard]] std::size_t node_count(OpId op) const {
     return op.index < live_of_.size() ? live_of_[op.index] : 0;
   }
   [[nodiscard]] bool alive(NodeId n) const { return (nodes_[n].marks & kDead) == 0; }
-  [[nodiscard]] NodeId first() const { return head_; }
-  [[nodiscard]] NodeId last() const { return tail_; }
-  [[nodiscard]] NodeId next(NodeId n) const { return places_[n].next; }
-  [[nodiscard]] NodeId previous(NodeId n) const { return places_[n].previous; }
+  [[nodiscard]] NodeId first() const { return order_.first(); }
+  [[nodiscard]] NodeId last() const { return order_.last(); }
+  [[nodiscard]] NodeId next(NodeId n) const { return order_.next(n); }
+  [[nodiscard]] NodeId previous(NodeId n) const { return order_.previous(n); }
   /// Returns the label, which rises along the order list. Changes when the list is relabelled or
   /// the node is moved.
-  [[nodiscard]] std::uint64_t label(NodeId n) const { return places_[n].label; }
+  [[nodiscard]] std::uint64_t label(NodeId n) const { return order_.label(n); }
   /// Returns how often a part of the list was relabelled; older labels may then be stale. Moving a
   /// node changes its label without counting here.
-  [[nodiscard]] std::uint64_t renumberings() const { return renumberings_; }
+  [[nodiscard]] std::uint64_t renumberings() const { return order_.renumberings(); }
   /// Returns a counter that rises with every mutation and every undo. Results derived at the
   /// current edition still hold.
   [[nodiscard]] std::uint64_t edition() const { return edition_; }
@@ -290,10 +295,6 @@ class Graph {
     std::uint32_t first_result = 0;
     std::uint32_t marks = 0;
   };
-  struct Place {
-    NodeId previous, next;
-    std::uint64_t label = 0;
-  };
   struct Value {
     NodeId producer;
     ValueNameId name;
@@ -307,10 +308,6 @@ class Graph {
   struct WideUse {
     NodeId user;
     std::uint32_t slot = 0;
-  };
-  struct Provenance {
-    TextId group, source;
-    friend bool operator==(const Provenance&, const Provenance&) = default;
   };
   struct [[gnu::packed]] Undo {  // a journal holds millions
     enum class Kind : std::uint8_t {
@@ -331,8 +328,8 @@ class Graph {
     std::uint32_t subject;
     std::uint32_t old;
   };
-  static_assert(sizeof(Node) == 20 && sizeof(Place) == 16 && sizeof(Value) == 16 &&
-                sizeof(Use) == 12 && sizeof(Undo) == 9);
+  static_assert(sizeof(Node) == 20 && sizeof(Value) == 16 && sizeof(Use) == 12 &&
+                sizeof(Undo) == 9);
 
   struct TextHash {
     using is_transparent = void;
@@ -343,9 +340,6 @@ class Graph {
   using NameSet = std::unordered_set<std::string, TextHash, std::equal_to<>>;
   using NameCounters = std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>>;
 
-  /// Returns the capacity for an array of this size, with space for what rewriting adds. Untouched
-  /// memory is not resident, and arrays that do not move are not copied.
-  static std::size_t with_room(std::size_t size) { return size + size / 2; }
   void record(Undo::Kind kind, std::uint32_t subject, std::uint32_t old) {
     ++edition_;
     if (recording_) undo_.push_back({kind, subject, old});
@@ -406,8 +400,6 @@ class Graph {
   void link_node(NodeId n, NodeId before);
   void unlink_node(NodeId n);
   void move(NodeId n, NodeId before);
-  void relabel_around(NodeId n);
-  void relabel(NodeId first, std::size_t count, std::uint64_t base, std::uint64_t step);
   void place_insertion(NodeId last_read, NodeId first_user, std::span<const NodeId> ignoring);
   template <class Ignored>
   bool move_early_users(std::span<const ValueId> reads, std::span<const ValueId> writes,
@@ -431,14 +423,13 @@ class Graph {
 
   ContextPtr context_;
   IdVec<NodeId, Node> nodes_;
-  IdVec<NodeId, Place> places_;
+  NodeOrder order_;
   IdVec<ValueId, Value> values_;
   TrivialArray<Use> uses_;          // by Node::first_operand and slot
   std::vector<WideUse> wide_uses_;  // of slots from kSlots on
   std::size_t dead_operands_ = 0;   // of uses_
   std::vector<ValueId> inputs_, outputs_, written_inputs_;
-  std::vector<Provenance> provenances_{{}};  // no pair twice; the first has neither
-  HashIndex provenance_index_;
+  Provenances provenances_;
   std::unordered_map<std::uint32_t, std::uint32_t> many_results_;  // by node
   std::unordered_map<std::uint32_t, std::uint32_t> first_wide_;    // by node, in wide_uses_
   std::unordered_map<std::uint32_t, std::uint32_t> many_uses_;     // by value
@@ -452,10 +443,9 @@ class Graph {
   NameCounters name_counters_;  // last number tried, by base name
   std::unordered_map<std::uint32_t, std::uint32_t> reserved_;  // see graph_names.cpp
 
-  NodeId head_, tail_, insertion_, mark_;
-  std::size_t live_ = 0;
+  NodeId insertion_, mark_;
   std::vector<std::uint32_t> live_of_;  // by op
-  std::uint64_t renumberings_ = 0, edition_ = 0;
+  std::uint64_t edition_ = 0;
   std::vector<std::vector<std::string>> replicated_{{}};  // sets of groups; the first is empty
   std::map<ValueId, std::vector<std::string>> more_replicated_;
   mutable Replication replication_;

@@ -7,15 +7,16 @@ Graph Graph::compact() const {
   out.facts = facts;
   out.contents = contents;
   out.provenances_ = provenances_;
+  out.provenances_.settle();
   out.inputs_.reserve(inputs_.size());
   out.outputs_.reserve(outputs_.size());
   std::size_t values = inputs_.size(), uses = 0;
-  for (NodeId n = head_; n.valid(); n = next(n)) {
+  for (NodeId n = first(); n.valid(); n = next(n)) {
     values += result_count(n);
     uses += operand_count(n);
   }
-  out.nodes_.reserve(live_ + 1);
-  out.places_.reserve(live_);
+  out.nodes_.reserve(node_count() + 1);
+  out.order_.reserve(node_count());
   out.values_.reserve(values);
   out.uses_.reserve(uses);
 
@@ -31,7 +32,7 @@ Graph Graph::compact() const {
     for (const std::string& over : replicated_over(v)) out.declare_replicated(map[v.index], over);
   }
   std::vector<ValueId> read;
-  for (NodeId n = head_; n.valid(); n = next(n)) {
+  for (NodeId n = first(); n.valid(); n = next(n)) {
     const NodeId made =
         out.push_node(op(n), attributes(n), result_count(n), nodes_[n].marks & kProvenance);
     for (std::size_t i = 0; i < result_count(n); ++i) copy(result(n, i), made);

@@ -10,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "graph/graph.hpp"
+#include "graph/storage/room.hpp"
 
 namespace pw {
 namespace {
@@ -166,7 +167,7 @@ void Graph::know_names() {
   if (names_known_) return;
   names_known_ = true;
   for (ValueId v : inputs_) hold_name(v);
-  for (NodeId n = head_; n.valid(); n = next(n))
+  for (NodeId n = first(); n.valid(); n = next(n))
     for (std::size_t i = 0; i < result_count(n); ++i) hold_name(result(n, i));
 }
 
@@ -191,21 +192,13 @@ void Graph::trust_names(bool trust) {
 
 void Graph::settle() {
   trust_names(false);
-  provenance_index_.clear();
-  const auto fit = [](auto& array) {
-    if (array.capacity() == with_room(array.size())) return;
-    std::remove_reference_t<decltype(array)> exact;
-    exact.reserve(with_room(array.size()));
-    for (auto& item : array) exact.push_back(std::move(item));
-    array = std::move(exact);
-  };
-  fit(nodes_);
-  fit(places_);
-  fit(values_);
+  provenances_.settle();
+  order_.fit();
+  fit_with_room(nodes_);
+  fit_with_room(values_);
   uses_.fit(with_room(uses_.size()));
   inputs_.shrink_to_fit();
   outputs_.shrink_to_fit();
-  provenances_.shrink_to_fit();
 }
 
 }  // namespace pw
