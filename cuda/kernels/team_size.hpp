@@ -33,9 +33,9 @@ class TeamSize {
   /// Returns the lanes of the widest reduction, and the number of such reductions.
   [[nodiscard]] int widest_within(const rows::Block& body) const;
   [[nodiscard]] static int reductions(const rows::Block& body);
+  [[nodiscard]] std::int64_t columns(rows::VarId var) const;  ///< -1: unknown at compile time
 
  private:
-  [[nodiscard]] std::int64_t columns(rows::VarId var) const;  ///< -1: unknown at compile time
   [[nodiscard]] bool all_by_groups(const rows::Statement& s);
   [[nodiscard]] std::int64_t passes_of(const rows::Statement& loop, int team) const;
 
