@@ -1,0 +1,147 @@
+#include "cuda/compiled_pieces.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "backends/cpu/cpu.hpp"
+#include "backends/eager/eager.hpp"
+#include "backends/sequences.hpp"
+#include "base/try.hpp"
+#include "exec/dispatch.hpp"
+
+namespace pw::cuda {
+
+void RuntimeLog::note(const std::string& text) {
+  if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
+}
+
+bool RuntimeTask::captures_steps() const {
+  return std::any_of(plan.captures.begin(), plan.captures.end(),
+                     [](const Capture& c) { return c.mode == DispatchMode::full; });
+}
+
+bool RuntimeTask::stays(ValueId input) const {
+  if (source.input_kind(input) == InputKind::input) return false;
+  const Shape& shape = source.context().types[source.type(input)].shape;
+  return std::all_of(shape.begin(), shape.end(),
+                     [&](DimId d) { return source.context().dims.value(d).has_value(); });
+}
+
+CompiledPieces::CompiledPieces(const RuntimeTask& task, RuntimeLog& log) : task_(task), log_(log) {
+  if (task.options.strict) {
+    BackendOptions cpu;
+    cpu.strict = true;
+    host_ = std::make_unique<CpuBackend>(cpu);
+  } else {
+    host_ = make_eager();
+  }
+}
+
+/// Returns the sizes at which library support for matmuls is queried: the captured sizes, and the
+/// least and the largest number of tokens.
+std::vector<Symbols> CompiledPieces::asked_sizes() const {
+  std::vector<Symbols> out;
+  for (std::int64_t tokens : task_.plan.capture.sizes)
+    out.push_back(symbols_at(task_.plan, tokens));
+  const std::int64_t least = task_.plan.ranges.empty() ? 1 : task_.plan.ranges.front().begin;
+  for (std::int64_t tokens : {least, task_.plan.max_tokens})
+    out.push_back(symbols_at(task_.plan, round_up(tokens, task_.plan.eager_multiple)));
+  return out;
+}
+
+Status CompiledPieces::compile() {
+  for (const PieceClass& c : task_.stitched.classes)
+    if (auto done = compile(c); !done) return done;
+  for (const Piece& piece : task_.stitched.pieces) {
+    std::unique_ptr<Executable>& between = between_.emplace_back();
+    const Class& c = classes_[piece.piece_class.index];
+    if (c.attention || c.captured) continue;
+    auto made = PW_TRY(host_->compile(piece.graph));
+    between = std::move(made);
+  }
+  return task_.driver.load(kernels_);
+}
+
+/// Compiles a class. Attention uses kernels if no library is called, or if whole steps are
+/// captured.
+Status CompiledPieces::compile(const PieceClass& c) {
+  const Graph& piece = task_.stitched.pieces[c.members.front()].graph;
+  Class& made = classes_.emplace_back();
+  log_.counters.pieces += c.members.size();
+  ++log_.counters.piece_classes;
+  std::optional<AttentionKernels> attention;
+  if (task_.captures_steps() || !task_.driver.calls_libraries())
+    attention = attention_kernels(piece, KvCache::kPageTokens,
+                                  task_.options.strict ? "" : task_.driver.arch(), nullptr,
+                                  1 + task_.plan.speculative_tokens);
+  // Splitting pieces are recorded only as a part of whole steps.
+  if (c.capturable() || (c.splitting && task_.captures_steps() && !attention)) {
+    auto program = PW_TRY(
+        make_program(piece, *host_, task_.driver,
+                     {task_.options.grouping, asked_sizes(), schedules(), !task_.options.strict}));
+    for (const std::string& why : program.notes) log_.note(why);
+    for (const std::string& why : program.lacks) log_.note(c.name + " is not captured: " + why);
+    made.captured = program.lacks.empty();
+    if (made.captured) made.program = std::move(program);
+  }
+  if (made.captured) {
+    log_.counters.capturable_pieces += c.splitting ? 0 : c.members.size();
+    log_.counters.compilations += c.splitting ? 0 : 1;
+    for (const Kernel& kernel : made.program.kernels) keep(kernel);
+  } else if (attention && (!attention_rows_.valid() || attention->rows == attention_rows_)) {
+    attention_rows_ = attention->rows;
+    keep(attention->put);
+    if (attention->forms) {
+      for (const AttentionForm& form : attention->forms->all) keep(form.kernel);
+    } else {
+      keep(attention->attend);
+    }
+    made.attention = std::move(attention);
+  }
+  return {};
+}
+
+void CompiledPieces::keep(const Kernel& kernel) {
+  const bool known = std::any_of(kernels_.begin(), kernels_.end(),
+                                 [&](const Kernel& other) { return other.name == kernel.name; });
+  if (!known) kernels_.push_back(kernel);
+}
+
+/// Returns the choice for the largest captured size, like `pwr compile`.
+ScheduleChoice CompiledPieces::schedules() const {
+  const std::int64_t tokens =
+      task_.plan.capture.sizes.empty() ? 1 : task_.plan.capture.sizes.back();
+  return {task_.options.schedules, task_.driver.arch(), task_.plan.tokens, tokens};
+}
+
+bool CompiledPieces::captured(PieceId piece) const {
+  return class_of(piece).captured && task_.plan.steps[piece.index].captured;
+}
+
+std::int64_t CompiledPieces::workspace_bytes() const {
+  const bool calls = std::any_of(classes_.begin(), classes_.end(), [](const Class& c) {
+    return std::any_of(c.program.launches.begin(), c.program.launches.end(),
+                       [](const ProgramLaunch& l) { return l.product.has_value(); });
+  });
+  return calls ? task_.driver.workspace_bytes() : 0;
+}
+
+bool CompiledPieces::reads_valid() const {
+  return std::any_of(classes_.begin(), classes_.end(), [](const Class& c) {
+    return c.captured && std::any_of(c.program.kernels.begin(), c.program.kernels.end(),
+                                     [](const Kernel& k) { return k.reads_valid; });
+  });
+}
+
+std::int64_t CompiledPieces::attention_rows(std::int64_t tokens) const {
+  return task_.source.context()
+      .dims.evaluate(attention_rows_, symbols_at(task_.plan, tokens))
+      .value_or(0);
+}
+
+std::int64_t CompiledPieces::most_rows() const {
+  return attention_rows(round_up(task_.plan.max_tokens, task_.plan.eager_multiple));
+}
+
+}  // namespace pw::cuda

@@ -1,0 +1,88 @@
+#include "cuda/launch_recorder.hpp"
+
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "backends/sequences.hpp"
+#include "base/try.hpp"
+#include "exec/dispatch.hpp"
+
+namespace pw::cuda {
+
+Result<std::vector<LaunchNode>> LaunchRecorder::launches(PieceId piece, std::int64_t tokens,
+                                                         std::int64_t query) const {
+  return pieces_.class_of(piece).attention ? attention(piece, tokens, query)
+                                           : program(piece, tokens);
+}
+
+Result<std::vector<LaunchNode>> LaunchRecorder::attention(PieceId piece, std::int64_t tokens,
+                                                          std::int64_t query) const {
+  const Symbols symbols = symbols_at(task_.plan, tokens);
+  const Piece& p = task_.stitched.pieces[piece];
+  const auto inputs = memory_.tensors(p.inputs, symbols);
+  if (!inputs) return tl::unexpected(inputs.error());
+  const auto output = memory_.tensor(p.outputs.front(), symbols);
+  if (!output) return tl::unexpected(output.error());
+  return pages_.launches(*pieces_.class_of(piece).attention, layer_name(p.graph, p.graph.first()),
+                         *inputs, *output, query);
+}
+
+Result<std::vector<LaunchNode>> LaunchRecorder::program(PieceId piece, std::int64_t tokens) const {
+  const Symbols symbols = symbols_at(task_.plan, tokens);
+  std::vector<LaunchNode> out;
+  for (const ProgramLaunch& launch : pieces_.class_of(piece).program.launches) {
+    auto made = PW_TRY(node(piece, launch, symbols, tokens));
+    const bool nowhere =
+        launch.kind == LaunchNode::Kind::copy && made.reads[0].address == made.writes[0].address;
+    if (!nowhere) out.push_back(std::move(made));  // else a view that shares its operand's place
+  }
+  return out;
+}
+
+Result<LaunchNode> LaunchRecorder::node(PieceId piece, const ProgramLaunch& launch,
+                                        const Symbols& symbols, std::int64_t tokens) const {
+  const Dims& dims = task_.source.context().dims;
+  LaunchNode node;
+  node.kind = launch.kind;
+  node.name = launch.name;
+  for (const Place& place : launch.reads)
+    node.reads.push_back(PW_TRY(memory_.tensor(piece, place, symbols)));
+  for (const Place& place : launch.writes)
+    node.writes.push_back(PW_TRY(memory_.tensor(piece, place, symbols)));
+  for (DimId d : launch.params) {
+    const auto value = dims.evaluate(d, symbols);
+    if (!value)
+      return fail(error_in(task_.stitched.pieces[piece].name, "PW1202",
+                           "dim " + dims.print(d) + " has no value here"));
+    node.params.push_back(*value);
+  }
+  if (launch.on_host)
+    node.library = std::make_shared<LibraryCall>(LibraryCall{
+        launch.name, launch.on_host, RunContext{symbols, nullptr, tokens}, launch.product});
+  if (launch.product && memory_.workspace().address != 0)
+    node.writes.push_back(memory_.workspace());
+  return node;
+}
+
+Result<RecordedGraph> LaunchRecorder::record(PieceId piece, std::int64_t tokens) const {
+  auto nodes = PW_TRY(program(piece, tokens));
+  RecordedGraph out{fmt::format("{} of {} tokens", task_.stitched.pieces[piece].name, tokens),
+                    std::move(nodes)};
+  order_nodes(out);
+  return out;
+}
+
+Result<RecordedGraph> LaunchRecorder::record_steps(std::size_t first, std::size_t end,
+                                                   std::int64_t tokens, std::int64_t query) const {
+  RecordedGraph out{fmt::format("step of {} tokens", tokens), {}};
+  for (std::size_t i = first; i < end; ++i) {
+    const Plan::Step& planned = task_.plan.steps[i];
+    auto nodes = PW_TRY(launches(planned.piece, tokens, query));
+    std::move(nodes.begin(), nodes.end(), std::back_inserter(out.nodes));
+  }
+  order_nodes(out);
+  return out;
+}
+
+}  // namespace pw::cuda

@@ -1,0 +1,40 @@
+// Records the launches of pieces and whole steps for a number of tokens.
+#pragma once
+
+#include <vector>
+
+#include "cuda/compiled_pieces.hpp"
+#include "cuda/runtime_memory.hpp"
+
+namespace pw::cuda {
+
+class LaunchRecorder {
+ public:
+  LaunchRecorder(const RuntimeTask& task, const CompiledPieces& pieces, const RuntimeMemory& memory,
+                 const DeviceAttention& pages)
+      : task_(task), pieces_(pieces), memory_(memory), pages_(pages) {}
+
+  /// Returns the launches of a piece at a size, in order. Those of attention are tuned for `query`
+  /// new tokens of each sequence; 0: they differ.
+  Result<std::vector<LaunchNode>> launches(PieceId piece, std::int64_t tokens,
+                                           std::int64_t query) const;
+  /// Returns the graph of a piece.
+  Result<RecordedGraph> record(PieceId piece, std::int64_t tokens) const;
+  /// Returns the graph of the steps of the plan from `first` up to `end`.
+  Result<RecordedGraph> record_steps(std::size_t first, std::size_t end, std::int64_t tokens,
+                                     std::int64_t query) const;
+
+ private:
+  Result<std::vector<LaunchNode>> program(PieceId piece, std::int64_t tokens) const;
+  Result<LaunchNode> node(PieceId piece, const ProgramLaunch& launch, const Symbols& symbols,
+                          std::int64_t tokens) const;
+  Result<std::vector<LaunchNode>> attention(PieceId piece, std::int64_t tokens,
+                                            std::int64_t query) const;
+
+  const RuntimeTask& task_;
+  const CompiledPieces& pieces_;
+  const RuntimeMemory& memory_;
+  const DeviceAttention& pages_;
+};
+
+}  // namespace pw::cuda
