@@ -2,15 +2,12 @@
 // barrier or exchange; the next one is drawn among the ready threads. A barrier opens when all
 // threads wait at the same source line, an exchange when all lanes of its mask have arrived. If no
 // thread can proceed the block is divergent, and the waits are reported.
-//
-// Race detection is epoch-based: barriers are the only synchronisation, so two accesses of a word
-// by different threads conflict exactly if they are in the same epoch and one is a write.
-// Invariant: a detected race is independent of the drawn order. Cost: O(1) for an access, and two
-// context switches for a barrier of a thread.
+// Cost: two context switches for a barrier of a thread.
 #include "cuda/device/thread_block.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,9 +18,7 @@ namespace {
 thread_local ThreadBlock* active = nullptr;
 
 constexpr unsigned kWarp = 32;
-constexpr int kSeveral = -2;
-constexpr int kMostWord =
-    16;  // maximum bytes that a thread exchanges, or of a word of shared memory
+constexpr int kMostExchanged = 16;  // bytes of a thread
 
 }  // namespace
 
@@ -38,31 +33,33 @@ const HostApi& ThreadBlock::api() {
         active->exchange(mask, distance, mine, other, bytes);
       },
       [](const void* site, const char* name, long long count, int bytes) {
-        return static_cast<void*>(active->shared(site, name, count, bytes));
+        return static_cast<void*>(active->memory_.shared(site, name, count, bytes));
       },
       [](void* array, long long i, void* value) {
-        active->get(*static_cast<Shared*>(array), i, value);
+        active->memory_.get(*static_cast<SharedMemory::Shared*>(array), i, value);
       },
       [](void* array, long long i, const void* value) {
-        active->set(*static_cast<Shared*>(array), i, value);
+        active->memory_.set(*static_cast<SharedMemory::Shared*>(array), i, value);
       },
       [](const char* what) { active->fail(fmt::format("thread {}: {}", active->self(), what)); },
       [](const void* mine, void* all, int bytes) { active->gather(mine, all, bytes); },
       [](void* array, long long i, const void* from) {
-        active->copy_async(*static_cast<Shared*>(array), i, from);
+        active->memory_.copy_async(*static_cast<SharedMemory::Shared*>(array), i, from);
       },
-      [] { active->commit(); },
-      [](int groups) { active->wait(groups); },
+      [] { active->memory_.commit(); },
+      [](int groups) { active->memory_.wait(groups); },
       [](void* array, long long i) {
-        const Shared& shared = *static_cast<Shared*>(array);
+        const SharedMemory::Shared& shared = *static_cast<SharedMemory::Shared*>(array);
         return static_cast<const void*>(
-            active->inside(shared, i) ? shared.data.data() + i * shared.bytes : nullptr);
+            active->memory_.inside(shared, i) ? shared.data.data() + i * shared.bytes : nullptr);
       },
-      [](void* array, long long i) { active->read_async(*static_cast<Shared*>(array), i); },
-      [](void* sums, int bytes) { return active->sum_async(sums, bytes); },
-      [] { active->show_async(); },
-      [] { active->commit_async(); },
-      [](int groups) { active->wait_async(groups); }};
+      [](void* array, long long i) {
+        active->memory_.read_async(*static_cast<SharedMemory::Shared*>(array), i);
+      },
+      [](void* sums, int bytes) { return active->memory_.sum_async(sums, bytes); },
+      [] { active->memory_.show_async(); },
+      [] { active->memory_.commit_async(); },
+      [](int groups) { active->memory_.wait_async(groups); }};
   return table;
 }
 
@@ -94,10 +91,7 @@ std::string ThreadBlock::run(const Launch& launch, const std::function<void()>& 
 
 void ThreadBlock::run_block(const std::function<void()>& kernel) {
   threads_.assign(launch_.threads, {});
-  copies_.assign(launch_.threads, {});
-  async_.assign(launch_.threads, {});
-  shared_.clear();
-  epoch_ = 1;
+  memory_.reset(launch_.threads, launch_.shared_bytes);
   fibers_.start(launch_.threads, [&](std::size_t) { kernel(); });
   std::vector<std::size_t> ready(launch_.threads);
   for (std::size_t i = 0; i < ready.size(); ++i) ready[i] = i;
@@ -133,7 +127,7 @@ void ThreadBlock::release_barrier() {
     if (t.state != State::at_barrier || t.line != threads_.front().line) return;
   }
   for (Thread& t : threads_) t.state = State::ready;
-  ++epoch_;
+  memory_.begin_epoch();
 }
 
 void ThreadBlock::release_exchange(unsigned warp) {
@@ -146,7 +140,7 @@ void ThreadBlock::release_exchange(unsigned warp) {
   if (!leader) return;
   const unsigned mask = leader->mask;
   const int distance = leader->distance;
-  unsigned char values[kWarp][kMostWord] = {};
+  unsigned char values[kWarp][kMostExchanged] = {};
   for (unsigned lane = 0; lane < kWarp; ++lane) {
     if (!(mask >> lane & 1u)) continue;
     if (lane >= lanes) return;
@@ -223,7 +217,7 @@ void ThreadBlock::barrier(int line) {
 }
 
 void ThreadBlock::exchange(unsigned mask, int distance, const void* mine, void* other, int bytes) {
-  if (bytes > kMostWord) fail(fmt::format("thread {} exchanges {} bytes", self(), bytes));
+  if (bytes > kMostExchanged) fail(fmt::format("thread {} exchanges {} bytes", self(), bytes));
   Thread& t = threads_[static_cast<std::size_t>(self())];
   t = {State::exchanging, 0, mask, distance, bytes, mine, other};
   if (!(mask >> static_cast<unsigned>(self()) % kWarp & 1u))
@@ -234,85 +228,6 @@ void ThreadBlock::exchange(unsigned mask, int distance, const void* mine, void* 
 void ThreadBlock::gather(const void* mine, void* all, int bytes) {
   threads_[static_cast<std::size_t>(self())] = {State::gathering, 0, 0, 0, bytes, mine, all};
   fibers_.pause();
-}
-
-void ThreadBlock::copy_async(Shared& array, long long i, const void* from) {
-  unsigned char unknown[kMostWord];
-  std::memset(unknown, 0xff, sizeof unknown);
-  set(array, i, unknown);
-  copies_[static_cast<std::size_t>(self())].open.push_back({&array, i, from});
-}
-
-void ThreadBlock::commit() {
-  Copies& own = copies_[static_cast<std::size_t>(self())];
-  own.groups.push_back(std::exchange(own.open, {}));
-}
-
-void ThreadBlock::wait(int groups) {
-  Copies& own = copies_[static_cast<std::size_t>(self())];
-  while (own.groups.size() > static_cast<std::size_t>(groups)) {
-    for (const Copy& copy : own.groups.front()) {
-      unsigned char value[kMostWord] = {};
-      if (copy.from != nullptr)
-        std::memcpy(value, copy.from, static_cast<std::size_t>(copy.to->bytes));
-      set(*copy.to, copy.i, value);
-    }
-    own.groups.erase(own.groups.begin());
-  }
-}
-
-ThreadBlock::Shared* ThreadBlock::shared(const void* site, const char* name, long long count,
-                                         int bytes) {
-  if (bytes > kMostWord) fail(fmt::format("elements of {} have {} bytes", name, bytes));
-  const auto [found, fresh] = shared_.try_emplace(site);
-  Shared& array = found->second;
-  if (fresh) {
-    if (count < 0) count = launch_.shared_bytes / bytes;
-    array.name = name;
-    array.bytes = bytes;
-    array.data.assign(static_cast<std::size_t>(count * bytes), 0xff);
-    array.words.resize(static_cast<std::size_t>(count));
-  }
-  return &array;
-}
-
-bool ThreadBlock::inside(const Shared& array, long long i) {
-  if (i >= 0 && i < static_cast<long long>(array.words.size())) return true;
-  fail(fmt::format("thread {}: {}[{}] is out of range: {} elements", self(), array.name, i,
-                   array.words.size()));
-  return false;
-}
-
-void ThreadBlock::get(Shared& array, long long i, void* value) {
-  std::memset(value, 0xff, static_cast<std::size_t>(array.bytes));
-  if (!inside(array, i)) return;
-  Word& word = array.words[static_cast<std::size_t>(i)];
-  if (word.writer == -1) {
-    fail(fmt::format("thread {} reads {}[{}], which no thread has written", self(), array.name, i));
-  } else if (word.writer != self() && word.written == epoch_) {
-    fail(fmt::format("thread {} reads {}[{}], which thread {} writes without a barrier between",
-                     self(), array.name, i, word.writer));
-  }
-  word.reader = word.read == epoch_ && word.reader != self() ? kSeveral : self();
-  word.read = epoch_;
-  std::memcpy(value, array.data.data() + i * array.bytes, static_cast<std::size_t>(array.bytes));
-}
-
-void ThreadBlock::set(Shared& array, long long i, const void* value) {
-  if (!inside(array, i)) return;
-  Word& word = array.words[static_cast<std::size_t>(i)];
-  if (word.writer != -1 && word.writer != self() && word.written == epoch_) {
-    fail(fmt::format("threads {} and {} write {}[{}] without a barrier between", self(),
-                     word.writer, array.name, i));
-  } else if (word.read == epoch_ && word.reader != self()) {
-    fail(fmt::format("thread {} writes {}[{}], which {} reads without a barrier between", self(),
-                     array.name, i,
-                     word.reader == kSeveral ? "another" : fmt::format("thread {}", word.reader)));
-  }
-  word.writer = self();
-  word.written = epoch_;
-  word.shown = async_[static_cast<std::size_t>(self())].shown_in.size();
-  std::memcpy(array.data.data() + i * array.bytes, value, static_cast<std::size_t>(array.bytes));
 }
 
 }  // namespace pw::cuda

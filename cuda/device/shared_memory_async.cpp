@@ -7,20 +7,20 @@
 
 #include <fmt/format.h>
 
-#include "cuda/device/thread_block.hpp"
+#include "cuda/device/shared_memory.hpp"
 
 namespace pw::cuda {
 
 /// Starts a read of a word, which lasts until this thread waits; the word must be unchanged at both
 /// ends.
-void ThreadBlock::read_async(Shared& array, long long i) {
+void SharedMemory::read_async(Shared& array, long long i) {
   if (!inside(array, i)) return;
   alignas(16) unsigned char value[16];
   get(array, i, value);
   const Word& word = array.words[static_cast<std::size_t>(i)];
   const std::vector<std::uint64_t>& shown = async_[static_cast<std::size_t>(word.writer)].shown_in;
   if (shown.size() <= word.shown || (shown[word.shown] == epoch_ && word.writer != self()))
-    fail(fmt::format(
+    fail_(fmt::format(
         "thread {} multiplies {}[{}], which thread {} wrote without a fence and a barrier between",
         self(), array.name, i, word.writer));
   Async& own = async_[static_cast<std::size_t>(self())];
@@ -28,7 +28,7 @@ void ThreadBlock::read_async(Shared& array, long long i) {
 }
 
 /// Returns the storage of the actual sums. The thread's own are NaN until it has waited.
-void* ThreadBlock::sum_async(void* sums, int bytes) {
+void* SharedMemory::sum_async(void* sums, int bytes) {
   Async& own = async_[static_cast<std::size_t>(self())];
   auto found = std::find_if(own.sums.begin(), own.sums.end(),
                             [&](const AsyncSums& s) { return s.own == sums; });
@@ -42,13 +42,13 @@ void* ThreadBlock::sum_async(void* sums, int bytes) {
   return found->sums.data();
 }
 
-void ThreadBlock::show_async() {
+void SharedMemory::show_async() {
   async_[static_cast<std::size_t>(self())].shown_in.push_back(epoch_);
 }
 
-void ThreadBlock::commit_async() { ++async_[static_cast<std::size_t>(self())].groups; }
+void SharedMemory::commit_async() { ++async_[static_cast<std::size_t>(self())].groups; }
 
-void ThreadBlock::wait_async(int groups) {
+void SharedMemory::wait_async(int groups) {
   Async& own = async_[static_cast<std::size_t>(self())];
   const auto left = static_cast<std::size_t>(groups);
   const auto done = [&](std::size_t group) { return group + left < own.groups; };
@@ -60,8 +60,8 @@ void ThreadBlock::wait_async(int groups) {
     }
     const Word& word = read.of->words[static_cast<std::size_t>(read.i)];
     if (word.written > read.begun)
-      return fail(fmt::format("thread {} multiplies {}[{}], which thread {} writes meanwhile",
-                              self(), read.of->name, read.i, word.writer));
+      return fail_(fmt::format("thread {} multiplies {}[{}], which thread {} writes meanwhile",
+                               self(), read.of->name, read.i, word.writer));
     alignas(16) unsigned char value[16];
     get(*read.of, read.i, value);
   }
