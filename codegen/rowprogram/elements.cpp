@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "codegen/rowprogram/lowering.hpp"
+#include "codegen/rowprogram/element_lowering.hpp"
 #include "tensor/numerics.hpp"
 
 namespace pw::rows {
@@ -51,17 +51,26 @@ std::string_view name(Unit unit) {
   return unit == Unit::f32 ? "f32" : unit == Unit::f64 ? "f64" : "i64";
 }
 
-SlotId Lowering::element(ValueId value, Position at) {
-  if (graph_.type(value) == Types::unknown()) refuse("the type of a value in its body is unknown");
-  const Shape& s = shape(value);
+ElementLowering::ElementLowering(const Graph& graph, RowProgram& program, Addresses& addresses,
+                                 Scopes& scopes, LoopCuts& cuts, bool checks)
+    : graph_(graph),
+      context_(graph.context()),
+      tokens_(graph.facts.tokens()),
+      program_(program),
+      addresses_(addresses),
+      scopes_(scopes),
+      cuts_(cuts),
+      checks_(checks) {}
+
+SlotId ElementLowering::element(ValueId value, Position at) {
+  if (graph_.type(value) == Types::unknown())
+    throw Opaque{"the type of a value in its body is unknown"};
+  const Shape& s = addresses_.shape(value);
   for (std::size_t i = 0; i < s.size(); ++i) {
-    if (is_one(s[i])) at[i] = program_.indices.constant(0);
+    if (addresses_.is_one(s[i])) at[i] = program_.indices.constant(0);
   }
   const std::pair<ValueId, Position> key{value, at};
-  for (std::size_t i = scopes_.size(); i-- > 0;) {
-    if (const auto found = scopes_[i]->known.find(key); found != scopes_[i]->known.end())
-      return found->second;
-  }
+  if (const SlotId slot = scopes_.known(key); slot.valid()) return slot;
   SlotId slot;
   if (graph_.is_input(value)) {
     const auto& inputs = graph_.inputs();
@@ -71,11 +80,11 @@ SlotId Lowering::element(ValueId value, Position at) {
   } else {
     slot = computed(graph_.producer(value), graph_.result_index(value), at);
   }
-  scopes_[scope_of(slot_vars_[slot])]->known.emplace(key, slot);
+  scopes_.remember(key, slot);
   return slot;
 }
 
-SlotId Lowering::computed(NodeId node, std::size_t result, const Position& at) {
+SlotId ElementLowering::computed(NodeId node, std::size_t result, const Position& at) {
   const Op& op = graph_.op_of(node);
   if (is_pointwise(op.primitive)) return pointwise(node, op.primitive, at);
   if (computes(op.primitive)) return reduction(node, op.primitive, at);
@@ -84,18 +93,18 @@ SlotId Lowering::computed(NodeId node, std::size_t result, const Position& at) {
   return moved(node, result, at);
 }
 
-SlotId Lowering::load(std::size_t argument, const Position& at) {
+SlotId ElementLowering::load(std::size_t argument, const Position& at) {
   const ValueId value = graph_.inputs()[argument];
   Statement statement;
   statement.kind = Statement::Kind::load;
   statement.argument = argument;
-  statement.index = linear(shape(value), at);
+  statement.index = addresses_.linear(addresses_.shape(value), at);
   const std::vector<VarId> vars = program_.indices.vars(statement.index);
-  return emit(std::move(statement), dtype(value), vars);
+  return scopes_.emit(std::move(statement), addresses_.dtype(value), vars);
 }
 
-SlotId Lowering::number(NodeId node) {
-  const DType to = dtype(graph_.result(node));
+SlotId ElementLowering::number(NodeId node) {
+  const DType to = addresses_.dtype(graph_.result(node));
   double value = 0;
   if (const Attribute* attribute = graph_.attribute(node, "value")) {
     if (const auto* real = std::get_if<double>(attribute)) value = *real;
@@ -105,67 +114,67 @@ SlotId Lowering::number(NodeId node) {
   Statement statement;
   statement.kind = Statement::Kind::constant;
   statement.real = rounded(to, value);
-  return emit(std::move(statement), to, {});
+  return scopes_.emit(std::move(statement), to, {});
 }
 
-SlotId Lowering::broadcast(ValueId operand, const Position& at) {
-  if (!operand.valid()) refuse("an operand of a primitive is absent");
-  const std::size_t rank = shape(operand).size();
-  if (rank > at.size()) refuse("an operand of a primitive has more dims than its result");
+SlotId ElementLowering::broadcast(ValueId operand, const Position& at) {
+  if (!operand.valid()) throw Opaque{"an operand of a primitive is absent"};
+  const std::size_t rank = addresses_.shape(operand).size();
+  if (rank > at.size()) throw Opaque{"an operand of a primitive has more dims than its result"};
   return element(operand, Position(at.end() - static_cast<std::ptrdiff_t>(rank), at.end()));
 }
 
-SlotId Lowering::pointwise(NodeId node, Primitive operation, const Position& at) {
+SlotId ElementLowering::pointwise(NodeId node, Primitive operation, const Position& at) {
   Statement statement;
   statement.kind = Statement::Kind::compute;
   statement.operation = operation;
   std::vector<VarId> vars;
   for (ValueId v : graph_.operands(node)) {
     statement.operands.push_back(broadcast(v, at));
-    vars = union_of(vars, slot_vars_[statement.operands.back()]);
+    vars = union_of(vars, scopes_.vars(statement.operands.back()));
   }
   const std::size_t first = operation == Primitive::select ? 1 : 0;
   if (statement.operands.size() <= first)
-    refuse(fmt::format("primitive {} lacks operands", name(operation)));
+    throw Opaque{fmt::format("primitive {} lacks operands", name(operation))};
   // The common dtype of the operands, so that a comparison of integers is exact.
-  DType common = dtype(graph_.operand(node, first));
-  bool weak = shape(graph_.operand(node, first)).empty();
+  DType common = addresses_.dtype(graph_.operand(node, first));
+  bool weak = addresses_.shape(graph_.operand(node, first)).empty();
   for (std::size_t i = first + 1; i < statement.operands.size(); ++i) {
-    const bool also = shape(graph_.operand(node, i)).empty();
-    common = promote(common, weak, dtype(graph_.operand(node, i)), also);
+    const bool also = addresses_.shape(graph_.operand(node, i)).empty();
+    common = promote(common, weak, addresses_.dtype(graph_.operand(node, i)), also);
     weak = weak && also;
   }
-  const DType to = dtype(graph_.result(node));
+  const DType to = addresses_.dtype(graph_.result(node));
   statement.unit = unit_of(common);
   if (real_valued(operation) && statement.unit == Unit::i64) statement.unit = Unit::f32;
   if (operation == Primitive::cast) statement.unit = cast_unit(common, to);
-  return emit(std::move(statement), to, vars);
+  return scopes_.emit(std::move(statement), to, vars);
 }
 
 /// Throws Opaque if a reduction would be repeated. It pays only if it is computed once for each
 /// distinct place: not in every pass of a loop (or every row) that it does not depend on, nor for
 /// each column of a group.
-void Lowering::check_reduction(NodeId node, const Position& at) {
+void ElementLowering::check_reduction(NodeId node, const Position& at) {
   const std::string& op = graph_.op_of(node).name;
-  const std::vector<VarId> vars = vars_of(at);
+  const std::vector<VarId> vars = addresses_.vars_of(at);
   const auto varies = [&](VarId v) { return std::binary_search(vars.begin(), vars.end(), v); };
   if (!program_.domain.empty() && !varies(program_.row)) {
-    refuse(fmt::format("{} does not run along the rows: every row would recompute it", op));
+    throw Opaque{fmt::format("{} does not run along the rows: every row would recompute it", op)};
   }
   for (IndexId i : at) {
     if (!repeats(i)) continue;
-    cut_into_groups(i);
-    refuse(fmt::format("{} over groups of columns would be recomputed for each column", op));
+    cuts_.cut_into_groups(i);
+    throw Opaque{fmt::format("{} over groups of columns would be recomputed for each column", op)};
   }
-  for (std::size_t i = scope_of(vars); i-- > 1;) {
-    if (std::none_of(scopes_[i]->vars.begin(), scopes_[i]->vars.end(), varies))
-      refuse(fmt::format("{} would be recomputed in a loop", op));
+  for (std::size_t i = scopes_.scope_of(vars); i-- > 1;) {
+    if (std::none_of(scopes_[i].vars.begin(), scopes_[i].vars.end(), varies))
+      throw Opaque{fmt::format("{} would be recomputed in a loop", op)};
   }
 }
 
-IndexId Lowering::covered(DimId dim) {
+IndexId ElementLowering::covered(DimId dim) {
   const auto line = context_.dims.rising(dim, tokens_, graph_.facts);
-  if (!line) return extent(dim);
+  if (!line) return addresses_.extent(dim);
   if (!valid_.valid()) {
     Statement read, wide;
     read.kind = Statement::Kind::load;
@@ -173,34 +182,47 @@ IndexId Lowering::covered(DimId dim) {
     read.index = program_.indices.constant(0);
     wide.kind = Statement::Kind::compute;
     wide.unit = Unit::i64;
-    wide.operands = {emit(std::move(read), DType::i32, {})};
-    valid_ = program_.indices.slot(emit(std::move(wide), DType::i64, {}), {});
+    wide.operands = {scopes_.emit(std::move(read), DType::i32, {})};
+    valid_ = program_.indices.slot(scopes_.emit(std::move(wide), DType::i64, {}), {});
   }
   Indices& indices = program_.indices;
-  return indices.add(indices.mul(valid_, extent(line->factor)), extent(line->rest));
+  return indices.add(indices.mul(valid_, addresses_.extent(line->factor)),
+                     addresses_.extent(line->rest));
 }
 
-SlotId Lowering::reduction(NodeId node, Primitive operation, const Position& at) {
+SlotId ElementLowering::reduction(NodeId node, Primitive operation, const Position& at) {
   check_reduction(node, at);
   const ValueId x = graph_.operand(node, 0);
-  const std::size_t reduced = axis(node, "dim", shape(x).size());
-  const std::vector<VarId> vars = vars_of(at);
+  const std::size_t reduced = addresses_.axis(node, "dim", addresses_.shape(x).size());
+  const std::vector<VarId> vars = addresses_.vars_of(at);
   Statement statement;
   statement.kind = Statement::Kind::reduce;
   statement.operation = operation;
-  statement.unit = unit_of(dtype(x));
-  statement.var = program_.indices.variable(covered(shape(x)[reduced]));
+  statement.unit = unit_of(addresses_.dtype(x));
+  statement.var = program_.indices.variable(covered(addresses_.shape(x)[reduced]));
   Position inner = at;
-  if (inner.size() == shape(x).size())
+  if (inner.size() == addresses_.shape(x).size())
     inner[reduced] = program_.indices.use(statement.var);
   else
     inner.insert(inner.begin() + static_cast<std::ptrdiff_t>(reduced),
                  program_.indices.use(statement.var));
-  if (inner.size() != shape(x).size())
-    refuse(fmt::format("the result of {} does not fit its operand", name(operation)));
-  statement.first =
-      inside(scope_of(vars), {statement.var}, [&] { statement.operands = {element(x, inner)}; });
-  return emit(std::move(statement), dtype(graph_.result(node)), vars);
+  if (inner.size() != addresses_.shape(x).size())
+    throw Opaque{fmt::format("the result of {} does not fit its operand", name(operation))};
+  statement.first = scopes_.inside(scopes_.scope_of(vars), {statement.var},
+                                   [&] { statement.operands = {element(x, inner)}; });
+  return scopes_.emit(std::move(statement), addresses_.dtype(graph_.result(node)), vars);
+}
+
+bool ElementLowering::repeats(IndexId place) const {
+  const auto terms = program_.indices.terms(place);
+  if (!terms) return true;
+  return std::any_of(terms->factors.begin(), terms->factors.end(), [&](const auto& term) {
+    const Index::Kind kind = program_.indices[term.first].kind;
+    const std::vector<VarId>& vars = program_.indices.vars(term.first);
+    const bool inner =
+        std::any_of(vars.begin(), vars.end(), [&](VarId v) { return v != program_.row; });
+    return inner && kind != Index::Kind::variable;
+  });
 }
 
 }  // namespace pw::rows
