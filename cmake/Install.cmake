@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 
 install(
-  DIRECTORY base graph models dsl rewriter splitter tensor import codegen backends exec cuda engines ranks verify viz pipeline
+  DIRECTORY base algebra graph models dsl rewriter splitter tensor import codegen backends exec cuda engines ranks verify viz pipeline
     proof discover studies failures kernel_reports
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/piecewise"
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def")

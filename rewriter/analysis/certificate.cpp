@@ -1,17 +1,19 @@
 // A linear program solved by the simplex method with Bland's rule (1977), which cannot cycle, on
-// exact fractions. Its dual names the rules that balance each other where there are no weights
+// exact rationals. Its dual names the rules that balance each other where there are no weights
 // (Farkas' lemma).
 #include "rewriter/analysis/certificate.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-#include "rewriter/analysis/fraction.hpp"
+#include "algebra/rational.hpp"
 
 namespace pw {
 namespace {
 
 using Rows = std::vector<std::vector<std::int64_t>>;
+
+constexpr std::size_t kMostBits = 61;  // of a number in the table
 
 /// Simplex tableau. Variables: the weights, then t, then a slack for each row and one for the sum.
 /// The origin is feasible, so one phase is enough. Only the columns of nonbasic variables are kept:
@@ -24,19 +26,19 @@ class Tableau {
         outside_(columns_ + 1) {
     std::iota(outside_.begin(), outside_.end(), std::size_t{0});
     for (std::size_t i = 0; i < rows_; ++i) {  // t - (M w)_i + slack = 0
-      std::vector<Fraction> line(columns_ + 2);
-      for (std::size_t j = 0; j < columns_; ++j) line[j] = Fraction(-rows[i][j]);
-      line[columns_] = Fraction(1);
+      std::vector<Rational> line(columns_ + 2);
+      for (std::size_t j = 0; j < columns_; ++j) line[j] = -rows[i][j];
+      line[columns_] = 1;
       lines_.push_back(std::move(line));
       basis_.push_back(slack(i));
     }
-    std::vector<Fraction> sum(columns_ + 2);
-    for (std::size_t j = 0; j < columns_; ++j) sum[j] = Fraction(1);
-    sum.back() = Fraction(1);
+    std::vector<Rational> sum(columns_ + 2);
+    for (std::size_t j = 0; j < columns_; ++j) sum[j] = 1;
+    sum.back() = 1;
     lines_.push_back(std::move(sum));
     basis_.push_back(slack(rows_));
     goal_.resize(columns_ + 2);  // what raising a variable costs: negative ones pay
-    goal_[columns_] = Fraction(-1);
+    goal_[columns_] = -1;
   }
 
   /// Maximises; returns false if a number grew too large.
@@ -49,16 +51,16 @@ class Tableau {
     }
   }
 
-  [[nodiscard]] Fraction best() const { return goal_.back(); }
-  [[nodiscard]] std::vector<Fraction> weights() const {
-    std::vector<Fraction> out(columns_);
+  [[nodiscard]] Rational best() const { return goal_.back(); }
+  [[nodiscard]] std::vector<Rational> weights() const {
+    std::vector<Rational> out(columns_);
     for (std::size_t i = 0; i < basis_.size(); ++i)
       if (basis_[i] < columns_) out[basis_[i]] = lines_[i].back();
     return out;
   }
   /// Returns each row's multiplier in the proof that no weights exist.
-  [[nodiscard]] std::vector<Fraction> multipliers() const {
-    std::vector<Fraction> out(rows_);
+  [[nodiscard]] std::vector<Rational> multipliers() const {
+    std::vector<Rational> out(rows_);
     for (std::size_t j = 0; j < outside_.size(); ++j)
       if (outside_[j] >= slack(0) && outside_[j] < slack(rows_))
         out[outside_[j] - slack(0)] = goal_[j];
@@ -84,8 +86,8 @@ class Tableau {
         out = i;
         continue;
       }
-      const Fraction here = lines_[i].back() / lines_[i][enter];
-      const Fraction there = lines_[*out].back() / lines_[*out][enter];
+      const Rational here = lines_[i].back() / lines_[i][enter];
+      const Rational there = lines_[*out].back() / lines_[*out][enter];
       if (here < there || (!(there < here) && basis_[i] < basis_[*out])) out = i;
     }
     return out;
@@ -93,18 +95,18 @@ class Tableau {
 
   /// Exchanges the entering and the leaving variable.
   bool pivot(std::size_t row, std::size_t column) {
-    std::vector<Fraction>& pivoted = lines_[row];
-    const Fraction by = pivoted[column];
-    pivoted[column] = Fraction(1);
-    for (Fraction& f : pivoted) f = f / by;
+    std::vector<Rational>& pivoted = lines_[row];
+    const Rational by = pivoted[column];
+    pivoted[column] = 1;
+    for (Rational& f : pivoted) f = f / by;
     bool fits = true;
-    const auto clear = [&](std::vector<Fraction>& line) {
-      const Fraction times = line[column];
+    const auto clear = [&](std::vector<Rational>& line) {
+      const Rational times = line[column];
       if (times.sign() == 0) return;
-      line[column] = Fraction();
+      line[column] = 0;
       for (std::size_t j = 0; j < line.size(); ++j) {
         line[j] = line[j] - times * pivoted[j];
-        fits = fits && line[j].fits();
+        fits = fits && line[j].bits() <= kMostBits;
       }
     };
     for (std::size_t i = 0; i < lines_.size(); ++i)
@@ -115,23 +117,26 @@ class Tableau {
   }
 
   std::size_t columns_, rows_;
-  std::vector<std::vector<Fraction>> lines_;  ///< by row: the columns outside, then the right side
+  std::vector<std::vector<Rational>> lines_;  ///< by row: the columns outside, then the right side
   std::vector<std::size_t> outside_;          ///< by column: its variable
   std::vector<std::size_t> basis_;            ///< by row: its variable
-  std::vector<Fraction> goal_;
+  std::vector<Rational> goal_;
 };
 
 /// Returns the smallest integers in the same proportions; empty if they are too large.
-std::vector<std::int64_t> whole(const std::vector<Fraction>& fractions) {
+std::vector<std::int64_t> whole(const std::vector<Rational>& fractions) {
   std::int64_t multiple = 1, divisor = 0;
-  for (const Fraction& f : fractions) {
-    const std::int64_t more = f.bottom() / std::gcd(multiple, f.bottom());
+  for (const Rational& f : fractions) {
+    const auto parts = f.pair();
+    if (!parts) return {};
+    const std::int64_t more = parts->denominator / std::gcd(multiple, parts->denominator);
     if (__builtin_mul_overflow(multiple, more, &multiple)) return {};
   }
   std::vector<std::int64_t> out;
-  for (const Fraction& f : fractions) {
+  for (const Rational& f : fractions) {
     std::int64_t number = 0;
-    if (__builtin_mul_overflow(f.top(), multiple / f.bottom(), &number)) return {};
+    const auto [numerator, denominator] = *f.pair();
+    if (__builtin_mul_overflow(numerator, multiple / denominator, &number)) return {};
     out.push_back(number);
     divisor = std::gcd(divisor, number);
   }
