@@ -240,7 +240,7 @@ class Planner {
   }
 
   void place() {
-    std::vector<Interval> intervals = intervals_, crossing;
+    std::vector<Lifetime> intervals = intervals_, crossing;
     std::vector<std::size_t> owner;
     for (std::size_t i = 0; i < plan_.slots.size(); ++i) {
       const Slot& slot = plan_.slots[i];
@@ -297,7 +297,7 @@ class Planner {
   Sizer sizer_;
   MemoryPlan plan_;
   std::vector<PieceSchedule> schedules_;
-  std::vector<Interval> intervals_;  // for scratch_
+  std::vector<Lifetime> intervals_;  // for scratch_
   std::vector<Scratch*> scratch_;
   std::vector<std::size_t> slot_of_;
   std::size_t position_ = 0;

@@ -30,12 +30,12 @@ std::vector<std::size_t> sorted_indices(std::size_t n, auto less) {
   return order;
 }
 
-std::int64_t length(const Interval& interval) {
+std::int64_t length(const Lifetime& interval) {
   return static_cast<std::int64_t>(interval.end - interval.begin) + 1;
 }
 
 /// Sorts by key, largest first; ties by begin and then by index.
-std::vector<std::size_t> sorted_by(const std::vector<Interval>& intervals, auto key) {
+std::vector<std::size_t> sorted_by(const std::vector<Lifetime>& intervals, auto key) {
   return sorted_indices(intervals.size(), [&](std::size_t a, std::size_t b) {
     const auto first = key(intervals[a]), second = key(intervals[b]);
     if (first != second) return first > second;
@@ -43,14 +43,14 @@ std::vector<std::size_t> sorted_by(const std::vector<Interval>& intervals, auto 
     return a < b;
   });
 }
-std::vector<std::size_t> largest_first(const std::vector<Interval>& intervals) {
-  return sorted_by(intervals, [](const Interval& i) { return i.bytes; });
+std::vector<std::size_t> largest_first(const std::vector<Lifetime>& intervals) {
+  return sorted_by(intervals, [](const Lifetime& i) { return i.bytes; });
 }
-std::vector<std::size_t> longest_first(const std::vector<Interval>& intervals) {
-  return sorted_by(intervals, [](const Interval& i) { return std::pair(length(i), i.bytes); });
+std::vector<std::size_t> longest_first(const std::vector<Lifetime>& intervals) {
+  return sorted_by(intervals, [](const Lifetime& i) { return std::pair(length(i), i.bytes); });
 }
-std::vector<std::size_t> area_first(const std::vector<Interval>& intervals) {
-  return sorted_by(intervals, [](const Interval& i) {
+std::vector<std::size_t> area_first(const std::vector<Lifetime>& intervals) {
+  return sorted_by(intervals, [](const Lifetime& i) {
     return static_cast<double>(i.bytes) * static_cast<double>(length(i));
   });
 }
@@ -116,7 +116,7 @@ class Gaps {
   std::int64_t top_ = 0;
 };
 
-std::int64_t total_of(const std::vector<Interval>& intervals,
+std::int64_t total_of(const std::vector<Lifetime>& intervals,
                       const std::vector<std::int64_t>& offsets) {
   std::int64_t total = 0;
   for (std::size_t i = 0; i < intervals.size(); ++i)
@@ -143,7 +143,7 @@ std::int64_t best_gap(std::vector<std::pair<std::int64_t, std::int64_t>>& taken,
 
 }  // namespace
 
-Placement place_by_time(const std::vector<Interval>& intervals) {
+Placement place_by_time(const std::vector<Lifetime>& intervals) {
   Placement out;
   out.offsets.assign(intervals.size(), 0);
   const auto starts = sorted_indices(intervals.size(), [&](std::size_t a, std::size_t b) {
@@ -167,7 +167,7 @@ Placement place_by_time(const std::vector<Interval>& intervals) {
   return out;
 }
 
-Placement place_in_order(const std::vector<Interval>& intervals,
+Placement place_in_order(const std::vector<Lifetime>& intervals,
                          const std::vector<std::size_t>& order) {
   Placement out;
   out.offsets.assign(intervals.size(), 0);
@@ -185,7 +185,7 @@ Placement place_in_order(const std::vector<Interval>& intervals,
   return out;
 }
 
-Placement place_intervals(const std::vector<Interval>& intervals) {
+Placement place_intervals(const std::vector<Lifetime>& intervals) {
   const std::int64_t least = peak(intervals);
   Placement best = place_by_time(intervals);
   const auto take = [&](Placement placement) {
@@ -216,9 +216,9 @@ Placement place_intervals(const std::vector<Interval>& intervals) {
   return best;
 }
 
-std::int64_t peak(const std::vector<Interval>& intervals) {
+std::int64_t peak(const std::vector<Lifetime>& intervals) {
   std::map<std::size_t, std::int64_t> change;
-  for (const Interval& interval : intervals) {
+  for (const Lifetime& interval : intervals) {
     change[interval.begin] += interval.bytes;
     change[interval.end + 1] -= interval.bytes;
   }

@@ -210,13 +210,13 @@ class Never {
 
   // ---- dims compared with dims
 
-  struct Interval {
+  struct Comparisons {
     std::vector<const Expr*> guards;
     std::vector<Bounds> bounds;  // one a guard
   };
 
   bool compared() {
-    std::map<std::string, Interval> by_difference;
+    std::map<std::string, Comparisons> by_difference;
     Env env;
     for (const auto& [name, info] : checked_.names.names) {
       const auto kind = attribute_kind(name);
@@ -241,7 +241,7 @@ class Never {
   }
 
   /// Adds `a < b` as an interval of a - b without its constant.
-  void note(const Expr& guard, const Env& env, std::map<std::string, Interval>& out) {
+  void note(const Expr& guard, const Env& env, std::map<std::string, Comparisons>& out) {
     if (guard.kind == Expr::Kind::in_range && guard.args.size() == 3) {
       note(guard, guard.args[0], guard.args[1], ">=", env, out);
       note(guard, guard.args[0], guard.args[2], "<=", env, out);
@@ -251,7 +251,7 @@ class Never {
   }
 
   void note(const Expr& guard, const Expr& left, const Expr& right, const std::string& op,
-            const Env& env, std::map<std::string, Interval>& out) {
+            const Env& env, std::map<std::string, Comparisons>& out) {
     Dims& dims = scratch_.dims;
     const DimId a = dim(left, env), b = dim(right, env);
     const DimId difference = dims.sub(a, b);
@@ -271,7 +271,7 @@ class Never {
     if (op == "==" || upper) bounds.max = strict ? at - 1 : at;
     if (op == "==" || (!upper && op.front() != '=')) bounds.min = strict ? at + 1 : at;
     if (op.front() != '<' && op.front() != '>' && op != "==") return;
-    Interval& interval = out[dims.print(turned ? opposite : varies)];
+    Comparisons& interval = out[dims.print(turned ? opposite : varies)];
     interval.guards.push_back(&guard);
     interval.bounds.push_back(bounds);
   }

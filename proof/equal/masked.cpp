@@ -29,7 +29,7 @@ bool is_bitwise(Primitive op) {
 bool keeps_numbers(DType dtype, Primitive op) {
   const bool truth = dtype == DType::b8;
   if (is_bitwise(op)) return truth;
-  if (is_float(dtype)) return true;  // of few numbers, see Interval
+  if (is_float(dtype)) return true;  // of few numbers, see AffineEvaluator
   if (among(op, {Primitive::add, Primitive::sub, Primitive::neg, Primitive::mul}))
     return dtype == DType::i32 || dtype == DType::i64;
   return truth || dtype == DType::i32 || dtype == DType::i64;
@@ -77,9 +77,9 @@ bool collect(const Wholes& wholes, ValueId value, DimId elements, std::set<Value
 }
 
 /// Evaluates on an interval of the base without breakpoints in its interior.
-class Interval {
+class AffineEvaluator {
  public:
-  Interval(const Wholes& wholes, ValueId base, std::int64_t low, std::int64_t high)
+  AffineEvaluator(const Wholes& wholes, ValueId base, std::int64_t low, std::int64_t high)
       : wholes_(wholes), low_(low), high_(high) {
     known_.emplace(base, Line{1, 0});
   }
@@ -206,12 +206,12 @@ class Interval {
 bool holds_between(const Wholes& wholes, const MaskedLookup& lookup, ValueId base, std::int64_t low,
                    std::int64_t high, bool inside) {
   if (low > high) return true;
-  Interval interval(wholes, base, low, high);
-  const auto mask = interval.line(lookup.mask);
+  AffineEvaluator evaluator(wholes, base, low, high);
+  const auto mask = evaluator.line(lookup.mask);
   std::optional<Line> index;
   const bool counts = mask && mask->factor == 0 && (mask->rest != 0) == lookup.where;
-  if (mask && counts) index = interval.line(lookup.index);
-  if (interval.mixed()) {
+  if (mask && counts) index = evaluator.line(lookup.index);
+  if (evaluator.mixed()) {
     const std::int64_t middle = low + (high - low) / 2;
     return holds_between(wholes, lookup, base, low, middle, inside) &&
            holds_between(wholes, lookup, base, middle + 1, high, inside);
@@ -228,9 +228,9 @@ bool holds_between(const Wholes& wholes, const MaskedLookup& lookup, ValueId bas
 /// Returns 0 for an outside interval, otherwise the constant value on it.
 std::optional<double> step_between(const Wholes& wholes, const MaskedStep& step, ValueId base,
                                    std::int64_t low, std::int64_t high, bool inside) {
-  Interval interval(wholes, base, low, high);
-  const auto index = interval.line(step.index), by = interval.line(step.step);
-  if (interval.mixed()) {
+  AffineEvaluator evaluator(wholes, base, low, high);
+  const auto index = evaluator.line(step.index), by = evaluator.line(step.step);
+  if (evaluator.mixed()) {
     const std::int64_t middle = low + (high - low) / 2;
     const auto a = step_between(wholes, step, base, low, middle, inside);
     const auto b = step_between(wholes, step, base, middle + 1, high, inside);

@@ -13,17 +13,17 @@ using namespace pw;
 
 namespace {
 
-bool meet(const Interval& a, const Interval& b) { return a.begin <= b.end && b.begin <= a.end; }
+bool meet(const Lifetime& a, const Lifetime& b) { return a.begin <= b.end && b.begin <= a.end; }
 
 /// The least arena, by trying all orders: in order of its offsets, the blocks of a best arrangement
 /// can each sink to the lowest free place.
 class Exact {
  public:
-  explicit Exact(const std::vector<Interval>& intervals)
+  explicit Exact(const std::vector<Lifetime>& intervals)
       : intervals_(intervals), offsets_(intervals.size(), -1), least_(peak(intervals)) {}
   std::int64_t total() {
     best_ = std::accumulate(intervals_.begin(), intervals_.end(), std::int64_t{0},
-                            [](std::int64_t sum, const Interval& i) { return sum + i.bytes; });
+                            [](std::int64_t sum, const Lifetime& i) { return sum + i.bytes; });
     search(0, 0);
     return best_;
   }
@@ -56,7 +56,7 @@ class Exact {
     return at;
   }
 
-  const std::vector<Interval>& intervals_;
+  const std::vector<Lifetime>& intervals_;
   std::vector<std::int64_t> offsets_;
   std::int64_t least_, best_ = 0;
 };
@@ -76,7 +76,7 @@ TEST_CASE("memory: small arenas are at most a twentieth above the least", "[spli
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
-    std::vector<Interval> intervals;
+    std::vector<Lifetime> intervals;
     const std::size_t n = 3 + random.below(6);
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t begin = random.below(9);

@@ -14,9 +14,9 @@ namespace {
 
 /// Byte by byte and position by position, in units of the alignment: an oracle that shares nothing
 /// with the planner.
-void check_no_overlap(const std::vector<Interval>& intervals, const Placement& placement) {
+void check_no_overlap(const std::vector<Lifetime>& intervals, const Placement& placement) {
   std::size_t positions = 0;
-  for (const Interval& i : intervals) positions = std::max(positions, i.end + 1);
+  for (const Lifetime& i : intervals) positions = std::max(positions, i.end + 1);
   const auto units = static_cast<std::size_t>(placement.total / kAlignment);
   std::vector<int> taken(positions * units, 0);
   bool clash = false;
@@ -37,7 +37,7 @@ TEST_CASE("offsets: random intervals never overlap and are near the lower bound"
   const auto seed = static_cast<std::uint64_t>(GENERATE(range(1, 40)));
   INFO("seed " << seed);
   Random random(seed);
-  std::vector<Interval> intervals;
+  std::vector<Lifetime> intervals;
   const std::size_t n = 1 + random.below(60);
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t begin = random.below(40);
@@ -58,7 +58,7 @@ namespace {
 
 /// The same of a whole plan, from its slots.
 void check_plan(const MemoryPlan& memory) {
-  std::vector<Interval> intervals;
+  std::vector<Lifetime> intervals;
   Placement placement;
   placement.total = memory.arena_bytes;
   for (const Slot& slot : memory.slots) {
