@@ -33,9 +33,7 @@ struct Rational::Big {
   Number number;
 };
 
-Rational::Rational(std::int64_t value) : numerator_(value) {
-  if (value == kLeast) *this = stored({Number(value)});
-}
+Rational Rational::widened(std::int64_t value) { return stored({Number(value)}); }
 
 Rational Rational::of(double value) {
   constexpr double kExact = 0x1p53;
@@ -74,6 +72,13 @@ std::optional<std::int64_t> Rational::integer() const {
   if (whole()) return numerator_;
   if (big_ && big_->number == Number(kLeast)) return kLeast;
   return std::nullopt;
+}
+
+Rational Rational::floor() const {
+  if (is_integer()) return *this;
+  const Number number = big().number;
+  const Number truncated(Integer(numerator(number) / denominator(number)));
+  return stored({number < 0 ? Number(truncated - 1) : truncated});
 }
 
 std::int64_t Rational::signed_residue(int bits) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <compare>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,7 +17,11 @@ namespace pw {
 class Rational {
  public:
   Rational() = default;
-  Rational(std::int64_t value);  // NOLINT(google-explicit-constructor): an integer is a rational
+  template <std::signed_integral Integer>
+  Rational(Integer value)  // NOLINT(google-explicit-constructor): an integer is a rational
+      : numerator_(value) {
+    if (numerator_ == kLeast) *this = widened(value);
+  }
   /// Converts a finite number; every one is an integer times a power of two.
   static Rational of(double value);
 
@@ -24,6 +29,7 @@ class Rational {
   [[nodiscard]] bool is_integer() const;
   /// Returns the integer that it is, if 64 bits hold that.
   [[nodiscard]] std::optional<std::int64_t> integer() const;
+  [[nodiscard]] Rational floor() const;
   /// Returns the residue modulo 2^bits between -2^(bits-1) and 2^(bits-1) - 1; requires an integer.
   [[nodiscard]] std::int64_t signed_residue(int bits) const;
   /// Returns the nearest number.
@@ -72,6 +78,7 @@ class Rational {
   Rational(std::int64_t numerator, std::int64_t denominator)
       : numerator_(numerator), denominator_(denominator) {}
   static Rational stored(Big value);
+  static Rational widened(std::int64_t value);
   [[nodiscard]] Big big() const;
   [[nodiscard]] bool whole() const { return denominator_ == 1; }
   [[nodiscard]] Rational inverse() const;

@@ -1,6 +1,6 @@
 // Decides equality of terms over the reals by normalization to fractions of polynomials over atoms.
 // Two fractions are equal if the difference of their cross products vanishes, up to rounding of
-// real coefficients. Elementary laws extend this: exponentials merge by adding exponents, squares
+// constants. Elementary laws extend this: exponentials merge by adding exponents, squares
 // of booleans and absolute values reduce, and extrema form a distributive lattice in normal form
 // (the least of greatest clauses). Comparisons are functions of the sign of a difference.
 // Denominators that occur on one side only are checked at their zeros. Invariant: true implies the
@@ -22,17 +22,12 @@ constexpr std::size_t kMostSummands = 4000;
 constexpr std::size_t kMostClauses = 64;
 constexpr std::size_t kMostRealSteps = 3000000;  // of one comparison
 constexpr int kMostPower = 1 << 16;
+constexpr std::size_t kMostCoefficientBits = 4096;  // of a coefficient
 
 struct TooLarge {};
 
-/// Returns true if a coefficient is an integer that long double holds together with its neighbours.
-bool is_integral(long double x) { return std::abs(x) < 0x1p63L && std::rint(x) == x; }
-
-/// Returns true if a coefficient vanishes: integers only at 0, reals within rounding error.
-bool is_zero_sum(long double sum, long double a, long double b) {
-  if (is_integral(a) && is_integral(b)) return sum == 0;
-  return std::abs(sum) <= 1e-13L * std::max(std::abs(a), std::abs(b));
-}
+/// Returns true for an integer that counts something; a wider one is a rounded constant.
+bool is_count(const Rational& x) { return x.is_integer() && x.bits() <= 63; }
 
 }  // namespace
 
@@ -44,23 +39,38 @@ void Reals::spend(std::size_t steps) {
 
 // ---- polynomials
 
-Reals::Fraction Reals::number(long double value) {
+Reals::Fraction Reals::number(const Rational& value) {
   Fraction out;
   if (value != 0) out.over.emplace(Monomial(), value);
   out.under.emplace(Monomial(), 1);
   return out;
 }
 
-Reals::Polynomial Reals::plus(const Polynomial& a, const Polynomial& b, long double times) {
+/// Returns true if two coefficients are the same or, over the reals, constants that are equal up
+/// to rounding.
+bool Reals::agree(const Rational& a, const Rational& b) const {
+  if (a == b) return true;
+  if (laws_ == Laws::bits || (is_count(a) && is_count(b))) return false;
+  static const Rational kRounding = Rational::of(0x1p-40);
+  return abs(a - b) <= kRounding * std::max(abs(a), abs(b));
+}
+
+void Reals::add_term(Polynomial& sum, const Monomial& monomial, const Rational& factor) {
+  if (factor.bits() > kMostCoefficientBits) throw TooLarge{};
+  const auto [found, fresh] = sum.emplace(monomial, factor);
+  if (fresh) {
+    if (factor == 0) sum.erase(found);
+  } else if (agree(found->second, -factor)) {
+    sum.erase(found);
+  } else {
+    found->second += factor;
+  }
+}
+
+Reals::Polynomial Reals::plus(const Polynomial& a, const Polynomial& b, const Rational& times) {
   spend(1 + a.size() + b.size());
   Polynomial out = a;
-  for (const auto& [monomial, factor] : b) {
-    long double& sum = out[monomial];
-    const long double before = sum, more = factor * times;
-    sum += more;
-    inexact_ = inexact_ || std::abs(more) >= 0x1p63L || std::abs(sum) >= 0x1p63L;
-    if (is_zero_sum(sum, before, more)) out.erase(monomial);
-  }
+  for (const auto& [monomial, factor] : b) add_term(out, monomial, factor * times);
   if (out.size() > kMostSummands) throw TooLarge{};
   return out;
 }
@@ -102,11 +112,7 @@ Reals::Polynomial Reals::product(const Polynomial& a, const Polynomial& b) {
         out = plus(out, product(rest, *square), 1);
         continue;
       }
-      long double& sum = out[both];
-      const long double before = sum, more = f * g;
-      sum += more;
-      inexact_ = inexact_ || std::abs(more) >= 0x1p63L || std::abs(sum) >= 0x1p63L;
-      if (is_zero_sum(sum, before, more)) out.erase(both);
+      add_term(out, both, f * g);
     }
   }
   return out;
@@ -125,7 +131,7 @@ std::optional<Reals::Polynomial> Reals::square_of_absolute(Monomial& monomial) {
   return std::nullopt;
 }
 
-Reals::Fraction Reals::add(const Fraction& a, const Fraction& b, long double times) {
+Reals::Fraction Reals::add(const Fraction& a, const Fraction& b, const Rational& times) {
   if (a.under == b.under) return tidy({plus(a.over, b.over, times), a.under});
   return tidy(
       {plus(product(a.over, b.under), product(b.over, a.under), times), product(a.under, b.under)});
@@ -171,7 +177,7 @@ Reals::Fraction Reals::tidy(Fraction f) {
       for (const auto& [factor, power] : up) shared.erase(factor);
     }
   }
-  const auto divide = [&](const Polynomial& p, long double by) {
+  const auto divide = [&](const Polynomial& p, const Rational& by) {
     Polynomial out;
     for (const auto& [before, factor] : p) {
       Monomial monomial = before;
@@ -181,51 +187,69 @@ Reals::Fraction Reals::tidy(Fraction f) {
     }
     return out;
   };
-  const long double first = f.under.begin()->second;
+  const Rational first = f.under.begin()->second;
   f = {divide(f.over, first), divide(f.under, first)};
   // A multiple of the denominator is a number.
   if (f.over.size() == f.under.size() && f.under.size() > 1) {
-    const long double ratio = f.over.begin()->second / f.under.begin()->second;
+    const Rational ratio = f.over.begin()->second / f.under.begin()->second;
     const bool multiple = std::equal(
         f.over.begin(), f.over.end(), f.under.begin(), [&](const auto& x, const auto& y) {
-          return x.first == y.first &&
-                 std::abs(x.second - ratio * y.second) <= 1e-13L * std::abs(x.second);
+          return x.first == y.first && agree(x.second, ratio * y.second);
         });
     if (multiple) return number(ratio);
   }
   return f;
 }
 
-std::optional<long double> Reals::constant(const Fraction& f) {
-  if (f.over.empty()) return 0;
+std::optional<Rational> Reals::constant(const Fraction& f) {
+  if (f.over.empty()) return Rational(0);
   if (f.over.size() != 1 || !f.over.begin()->first.empty() || f.under.size() != 1 ||
       !f.under.begin()->first.empty())
     return std::nullopt;
   return f.over.begin()->second / f.under.begin()->second;
 }
 
-long double Reals::lead(const Fraction& f) {
-  return f.over.empty() ? 0 : f.over.rbegin()->second / f.under.begin()->second;
+Rational Reals::lead(const Fraction& f) {
+  return f.over.empty() ? Rational(0) : f.over.rbegin()->second / f.under.begin()->second;
 }
 
-std::string Reals::key(const Polynomial& p) const {
-  std::string out;
-  for (const auto& [monomial, factor] : p) {
-    // An integer of more than 12 digits is printed whole: neighbours are not one number.
-    out += std::abs(factor) >= 1e11L && is_integral(factor)
-               ? fmt::format("{:+d}", static_cast<std::int64_t>(factor))
-               : fmt::format("{:+.11e}", static_cast<double>(factor));
-    for (const auto& [f, power] : monomial) out += fmt::format("*{}^{}", f, power);
+std::strong_ordering Reals::ByShape::order_of_shapes(const Fraction& a, const Fraction& b) {
+  for (const auto& [p, q] : {std::pair(&a.over, &b.over), std::pair(&a.under, &b.under)}) {
+    if (p->size() != q->size()) return p->size() <=> q->size();
+    for (auto x = p->begin(), y = q->begin(); x != p->end(); ++x, ++y)
+      if (const auto order = x->first <=> y->first; order != 0) return order;
   }
-  return out;
+  return std::strong_ordering::equal;
 }
 
+bool Reals::ByShape::operator()(const Fraction& a, const Fraction& b) const {
+  if (const auto order = order_of_shapes(a, b); order != 0) return order < 0;
+  return std::tie(a.over, a.under) < std::tie(b.over, b.under);
+}
+
+/// Returns the number of a fraction, which is that of one with agreeing coefficients if there is.
 Reals::FractionId Reals::intern(const Fraction& f) {
   spend(f.over.size() + f.under.size());
-  const auto [found, fresh] =
-      fraction_ids_.emplace(key(f), static_cast<FractionId>(fractions_.size()));
-  if (fresh) fractions_.push_back(f);
-  return found->second;
+  const auto exact = fraction_ids_.find(f);
+  if (exact != fraction_ids_.end()) return exact->second;
+  const auto coefficients_agree = [&](const Polynomial& p, const Polynomial& q) {
+    return std::equal(p.begin(), p.end(), q.begin(),
+                      [&](const auto& x, const auto& y) { return agree(x.second, y.second); });
+  };
+  auto id = static_cast<FractionId>(fractions_.size());
+  if (laws_ == Laws::reals) {
+    const auto [begin, end] = fraction_ids_.equal_range(ByShape::Shape{f});
+    for (auto other = begin; other != end; ++other) {
+      const Fraction& first = fractions_[other->second];  // others that agree with it have its id
+      if (!coefficients_agree(f.over, first.over) || !coefficients_agree(f.under, first.under))
+        continue;
+      id = other->second;
+      break;
+    }
+  }
+  fraction_ids_.emplace(f, id);
+  if (id == fractions_.size()) fractions_.push_back(f);
+  return id;
 }
 
 Reals::Fraction Reals::atom(Atom a) {
@@ -295,11 +319,11 @@ Reals::Fraction Reals::made(TermId id) {
         return atom({fmt::format("{} {:a}", name(term.dtype), term.number), {}, 0, {}, false});
       if (!std::isfinite(term.number))
         return atom({fmt::format("number {}", term.number), {}, 0, {}, false});
-      return number(static_cast<long double>(term.number));
+      return number(Rational::of(term.number));
     case Term::Kind::read: {
       Fraction out = atom({"read " + term.name, {}, 0, term.at, term.dtype == DType::b8});
       if (term.dtype == DType::b8) out = with_range(std::move(out), {0, 1});
-      read_of_.emplace(key(out.over), id);
+      read_of_.emplace(out.over.begin()->first.begin()->first, id);
       return out;
     }
     case Term::Kind::index: return extent_of(term.at[0]);
@@ -320,19 +344,19 @@ Reals::Fraction Reals::made(TermId id) {
 /// Converts a product of sizes to a product of atoms, so that a sum over it equals nested sums over
 /// its factors.
 Reals::Fraction Reals::extent_of(Ix extent) {
-  if (const auto value = integers_.number(extent)) return number(static_cast<long double>(*value));
+  if (const auto value = integers_.number(extent)) return number(*value);
   const auto sizes = integers_.symbols_of(extent);
   if (!sizes || (sizes->size() == 1 && integers_.factor_of(extent) == 1)) return index_at(extent);
-  Fraction out = number(static_cast<long double>(integers_.factor_of(extent)));
+  Fraction out = number(integers_.factor_of(extent));
   for (const std::string& size : *sizes) out = multiply(out, index_at(integers_.symbol(size)));
   return out;
 }
 
 /// Returns |x|, whose square equals that of x.
 Reals::Fraction Reals::absolute(const Fraction& x) {
-  if (const auto value = constant(x)) return number(std::abs(*value));
-  const long double scale = lead(x);
-  return multiply(number(std::abs(scale)),
+  if (const auto value = constant(x)) return number(pw::abs(*value));
+  const Rational scale = lead(x);
+  return multiply(number(pw::abs(scale)),
                   function(Atom::Kind::abs, {intern(multiply(number(1 / scale), x))}));
 }
 
@@ -404,9 +428,9 @@ Reals::Fraction Reals::float_call(const Term& term) {
   }
   if (op == Function::pow) {
     const auto power = constant(x[1]);
-    if (power && *power >= 0 && *power <= 8 && std::floor(*power) == *power) {
+    if (power && *power >= 0 && *power <= 8 && power->is_integer()) {
       Fraction out = one;
-      for (int i = 0; i < static_cast<int>(*power); ++i) out = multiply(out, x[0]);
+      for (int i = 0; i < *power; ++i) out = multiply(out, x[0]);
       return out;
     }
   }
@@ -461,7 +485,8 @@ Reals::Fraction Reals::cast(const Term& term) {
   const Fraction x = value(term.args[0]);
   if (const double most = saturation(to); most > 0 && from != to) {
     const bool whole = is_integer(from);
-    return extreme(false, extreme(true, x, number(-most), whole), number(most), whole);
+    const Rational limit = Rational::of(most);
+    return extreme(false, extreme(true, x, number(-limit), whole), number(limit), whole);
   }
   return x;
 }
@@ -479,7 +504,7 @@ Reals::Clauses Reals::clauses_of(const Fraction& f) {
     const auto& [monomial, factor] = *f.over.begin();
     if (monomial.size() == 1 && monomial.begin()->second == 1 &&
         is_extreme(monomial.begin()->first)) {
-      const long double scale = factor / f.under.begin()->second;
+      const Rational scale = factor / f.under.begin()->second;
       const std::vector<FractionId> args = atoms_[monomial.begin()->first].args;
       Clauses out;
       std::set<FractionId> clause;
@@ -533,7 +558,7 @@ bool Reals::below(FractionId a, FractionId b) {
   const Fraction x = fractions_[a], y = fractions_[b];
   const auto difference = constant(add(y, x, -1));
   if (difference) return *difference >= 0;
-  return interval(add(y, x, -1)).low >= 0;
+  return interval(add(y, x, -1)).at_least(0);
 }
 
 void Reals::absorb(Clauses& clauses) {
@@ -580,32 +605,32 @@ Reals::Fraction Reals::of_clauses(Clauses clauses, bool whole) {
     return fractions_[*clauses.begin()->begin()];
   if (whole) {
     std::vector<FractionId> args;
-    Interval least{HUGE_VALL, HUGE_VALL};
+    std::optional<Range> least;
     for (const auto& clause : clauses) {
-      Interval greatest{-HUGE_VALL, -HUGE_VALL};
+      std::optional<Range> greatest;
       for (FractionId literal : clause) {
-        const Interval of = interval(Fraction(fractions_[literal]));
-        greatest = {std::max(greatest.low, of.low), std::max(greatest.high, of.high)};
+        const Range of = interval(Fraction(fractions_[literal]));
+        greatest = greatest ? greater(*greatest, of) : of;
       }
-      least = {std::min(least.low, greatest.low), std::min(least.high, greatest.high)};
+      least = least ? lesser(*least, *greatest) : greatest;
       args.insert(args.end(), clause.begin(), clause.end());
       args.push_back(kClause);
     }
-    return with_range(function(Atom::Kind::whole_clauses, args), least);
+    return with_range(function(Atom::Kind::whole_clauses, args), *least);
   }
-  std::string least;
-  long double scale = 1;
+  std::optional<FractionId> least;
+  Rational scale = 1;
   for (const auto& clause : clauses) {
     for (FractionId literal : clause) {
       const Fraction f = fractions_[literal];
       if (constant(f)) continue;
-      const std::string shape = key(multiply(number(1 / lead(f)), f));
-      if (!least.empty() && (shape > least || (shape == least && lead(f) <= scale))) continue;
+      const FractionId shape = intern(multiply(number(1 / lead(f)), f));
+      if (least && (shape > *least || (shape == *least && lead(f) <= scale))) continue;
       least = shape;
       scale = lead(f);
     }
   }
-  const auto scaled = [&](const Clauses& of, long double by) {
+  const auto scaled = [&](const Clauses& of, const Rational& by) {
     Clauses out;
     for (const auto& clause : of) {
       std::set<FractionId> literals;
@@ -633,9 +658,9 @@ Reals::Fraction Reals::positive_sign(const Fraction& x, bool whole) {
   spend(1);
   if (const auto value = constant(x)) return number(*value > 0 ? 1 : 0);
   if (whole) {
-    const Interval range = interval(x);
-    if (range.low > 0) return number(1);
-    if (range.high <= 0) return number(0);
+    const Range range = interval(x);
+    if (range.above(0)) return number(1);
+    if (range.at_most(0)) return number(0);
   }
   // For an extreme plus other terms, adds these to each literal.
   if (x.under.size() == 1 && x.under.begin()->first.empty()) {
@@ -662,7 +687,7 @@ Reals::Fraction Reals::positive_sign(const Fraction& x, bool whole) {
   }
   if (x.under.size() == 1 && x.under.begin()->first.empty() && positive(x.over)) return number(1);
   if (whole) return function("whole above", {intern(x)}, true);
-  const long double scale = std::abs(lead(x));
+  const Rational scale = pw::abs(lead(x));
   return function(Atom::Kind::above, {intern(multiply(number(1 / scale), x))}, true);
 }
 
@@ -709,7 +734,7 @@ bool Reals::depends(const Polynomial& p, std::uint32_t level) {
 // ---- equality
 
 /// The factors of denominators that may be 0.
-void Reals::collect_under(TermId id, std::set<std::string>& out, std::set<TermId>& seen) {
+void Reals::collect_under(TermId id, std::set<FractionId>& out, std::set<TermId>& seen) {
   if (!seen.insert(id).second) return;
   const Term term = terms_[id];
   for (TermId arg : term.args) collect_under(arg, out, seen);
@@ -723,7 +748,7 @@ void Reals::collect_under(TermId id, std::set<std::string>& out, std::set<TermId
     for (const auto& [f, power] : by.over.begin()->first) {
       Polynomial alone;
       alone.emplace(Monomial{{f, 1}}, 1);
-      if (!positive(alone)) out.insert(key(alone));
+      if (!positive(alone)) out.insert(intern({alone, number(1).over}));
     }
     if (by.over.begin()->first.empty()) return;
     return;
@@ -731,17 +756,19 @@ void Reals::collect_under(TermId id, std::set<std::string>& out, std::set<TermId
   Fraction normal;
   normal.over = by.over;
   normal.under = number(1).over;
-  out.insert(key(multiply(number(1 / lead(normal)), normal).over));
+  out.insert(intern(multiply(number(1 / lead(normal)), normal)));
 }
 
 /// If only one side divides by an input, both must agree where it is 0.
-bool Reals::agree_at_zeros(TermId a, TermId b, const std::set<std::string>& zeros) {
+bool Reals::agree_at_zeros(TermId a, TermId b, const std::set<FractionId>& zeros) {
   if (!terms_.pointwise(a) || !terms_.pointwise(b)) return false;
   std::vector<TermId> inputs;
   for (std::size_t i = 0; i < terms_.size(); ++i)
     if (terms_[TermId(i)].kind == Term::Kind::read) inputs.push_back(TermId(i));
-  for (const std::string& zero : zeros) {
-    const auto read = read_of_.find(zero);
+  for (FractionId zero : zeros) {
+    const Polynomial& by = fractions_[zero].over;
+    const bool single = by.size() == 1 && by.begin()->first.size() == 1;
+    const auto read = single ? read_of_.find(by.begin()->first.begin()->first) : read_of_.end();
     if (read == read_of_.end()) return false;
     for (int sample = 0; sample < 8; ++sample) {
       std::map<TermId, Scalar> values;
@@ -772,15 +799,9 @@ bool Reals::equal(TermId a, TermId b) {
   try {
     const Fraction x = of(a), y = of(b);
     if (x.under.empty() || y.under.empty()) return false;
-    const Polynomial left = product(x.over, y.under), right = product(y.over, x.under);
-    const Polynomial difference = plus(left, right, -1);
-    if (laws_ == Laws::bits || !is_float(terms_[a].dtype)) return difference.empty();
-    long double most = 0;
-    for (const auto& [monomial, factor] : left) most = std::max(most, std::abs(factor));
-    if (!std::isfinite(most)) return false;
-    for (const auto& [monomial, factor] : difference)
-      if (!(std::abs(factor) <= 1e-12L * most)) return false;
-    std::set<std::string> under_a, under_b, distinct;
+    if (!plus(product(x.over, y.under), product(y.over, x.under), -1).empty()) return false;
+    if (laws_ == Laws::bits || !is_float(terms_[a].dtype)) return true;
+    std::set<FractionId> under_a, under_b, distinct;
     std::set<TermId> seen;
     collect_under(a, under_a, seen);
     seen.clear();

@@ -1,7 +1,11 @@
 // Normal form of terms as fractions of polynomials. Floats are treated as reals without rounding,
 // with laws for exp, maximum, comparisons, sums, and casts. With Laws::bits they are atoms without
-// laws. Real coefficients that agree to 12 digits are merged, because program constants are
-// themselves rounded.
+// laws. Coefficients are exact rationals: a constant stands for the number that its 64 bits encode,
+// whatever the dtype of its op.
+//
+// Programs round their constants: 1 / 1.4142135623730951 and 0.7071067811865476 differ in their
+// last bits. Over the reals, constants that agree to 2^-40 are therefore identified. Integers of up
+// to 63 bits are never identified with others of these, and with Laws::bits nothing is.
 //
 // Integers are machine integers in either mode. A k-bit integer is a polynomial over Z modulo 2^k,
 // so sums, products, and narrowing casts reassociate and distribute. Everything else (order,
@@ -15,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "algebra/interval.hpp"
+#include "algebra/rational.hpp"
 #include "proof/terms.hpp"
 
 namespace pw::proof {
@@ -37,9 +43,21 @@ class Reals {
   using Factor = std::uint32_t;
   using FractionId = std::uint32_t;
   using Monomial = std::map<Factor, int>;
-  using Polynomial = std::map<Monomial, long double>;
+  using Polynomial = std::map<Monomial, Rational>;
   struct Fraction {
     Polynomial over, under;
+    friend bool operator==(const Fraction&, const Fraction&) = default;
+  };
+  /// Orders fractions by their monomials first, so that those of one shape are neighbours.
+  struct ByShape {
+    struct Shape {
+      const Fraction& of;
+    };
+    using is_transparent = void;
+    bool operator()(const Fraction& a, const Fraction& b) const;
+    bool operator()(const Fraction& a, Shape b) const { return order_of_shapes(a, b.of) < 0; }
+    bool operator()(Shape a, const Fraction& b) const { return order_of_shapes(a.of, b) < 0; }
+    static std::strong_ordering order_of_shapes(const Fraction& a, const Fraction& b);
   };
   /// An element of an input, or a function of fractions.
   struct Atom {
@@ -76,11 +94,13 @@ class Reals {
   Fraction function(Atom::Kind kind, const std::vector<FractionId>& args, bool boolean = false);
   Fraction index_at(Ix at);
   Fraction square_root(const Fraction& x);
-  static Fraction number(long double value);
-  Polynomial plus(const Polynomial& a, const Polynomial& b, long double times);
+  static Fraction number(const Rational& value);
+  [[nodiscard]] bool agree(const Rational& a, const Rational& b) const;
+  void add_term(Polynomial& sum, const Monomial& monomial, const Rational& factor);
+  Polynomial plus(const Polynomial& a, const Polynomial& b, const Rational& times);
   Polynomial product(const Polynomial& a, const Polynomial& b);
   void merge_exponentials(Monomial& monomial);
-  Fraction add(const Fraction& a, const Fraction& b, long double times = 1);
+  Fraction add(const Fraction& a, const Fraction& b, const Rational& times = 1);
   Fraction multiply(const Fraction& a, const Fraction& b);
   Fraction inverse(const Fraction& a);
   Fraction tidy(Fraction fraction);
@@ -90,12 +110,10 @@ class Reals {
   Fraction truth(const Term& term);
   Fraction cast(const Term& term);
   /// Implemented in whole.cpp: integers and functions of their exact values.
-  struct Interval {
-    long double low, high;
-  };
-  static Interval range_of(DType dtype);
-  Interval interval(const Polynomial& p);
-  Interval interval(const Fraction& f);
+  using Range = Interval<Rational>;
+  static Range range_of(DType dtype);
+  Range interval(const Polynomial& p);
+  Range interval(const Fraction& f);
   int exact_bits(Factor factor);
   Fraction modulo(const Fraction& f, int bits);
   Fraction modulo(Factor factor, int bits);
@@ -110,8 +128,8 @@ class Reals {
   Fraction whole_division(const Term& term);
   Fraction whole_reduce(const Term& term);
   Fraction magnitude(const Term& term);
-  Fraction with_range(Fraction atom, Interval range);
-  Fraction plain_whole(const Term& term, Interval range);
+  Fraction with_range(Fraction atom, Range range);
+  Fraction plain_whole(const Term& term, Range range);
   Fraction whole_truth(const Term& term);
   Fraction equals_whole(const Term& term);
   Fraction unsigned_zero(const std::string& name, const Fraction& difference);
@@ -165,32 +183,29 @@ class Reals {
   }
   bool depends(Factor factor, std::uint32_t level);
   bool depends_at_all(Factor factor, std::uint32_t level);
-  static std::optional<long double> constant(const Fraction& fraction);
-  static long double lead(const Fraction& fraction);
+  static std::optional<Rational> constant(const Fraction& fraction);
+  static Rational lead(const Fraction& fraction);
   bool positive(const Polynomial& p);
   bool nonnegative(Factor factor);
-  std::string key(const Polynomial& p) const;
-  std::string key(const Fraction& f) const { return key(f.over) + " / " + key(f.under); }
-  void collect_under(TermId term, std::set<std::string>& out, std::set<TermId>& seen);
-  bool agree_at_zeros(TermId a, TermId b, const std::set<std::string>& zeros);
+  void collect_under(TermId term, std::set<FractionId>& out, std::set<TermId>& seen);
+  bool agree_at_zeros(TermId a, TermId b, const std::set<FractionId>& zeros);
 
   Terms& terms_;
   Integers& integers_;
   Laws laws_;
   std::size_t steps_ = 0;
-  bool too_large_ = false, inexact_ = false;  ///< an integer coefficient exceeded 63 bits
+  bool too_large_ = false;
   std::vector<Fraction> fractions_;
-  std::map<std::string, FractionId> fraction_ids_;
+  std::map<Fraction, FractionId, ByShape> fraction_ids_;
   std::vector<Atom> atoms_;
   std::map<Atom, Factor> atom_ids_;
   std::vector<std::uint32_t> heights_;  ///< by factor
   std::map<std::pair<Factor, std::uint32_t>, bool> depends_;
-  std::uint32_t loose_ = 0;            ///< counter for fresh names
-  std::map<Factor, Interval> ranges_;  ///< intervals of integer atoms
+  std::uint32_t loose_ = 0;         ///< counter for fresh names
+  std::map<Factor, Range> ranges_;  ///< intervals of integer atoms
   std::map<Factor, int> exact_bits_;
   std::map<TermId, Fraction> known_, values_;
-  std::map<std::string, TermId>
-      read_of_;  ///< terms by the key of a polynomial that is a single read
+  std::map<Factor, TermId> read_of_;  ///< terms that are single reads
 };
 
 }  // namespace pw::proof

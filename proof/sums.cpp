@@ -353,9 +353,9 @@ Reals::Fraction Reals::reduce(const Term& term) {
     return multiply(sum(body, term.level, extent), inverse(extent_of(extent)));
   if (among(term.function, {Function::amax, Function::amin})) {
     if (!depends(body, term.level)) return body;
-    const long double sign = term.function == Function::amax ? 1 : -1;
+    const Rational sign = term.function == Function::amax ? 1 : -1;
     body = multiply(number(sign), body);
-    const long double scale = std::abs(lead(body));
+    const Rational scale = pw::abs(lead(body));
     return multiply(number(sign * scale),
                     bound("amax", multiply(number(1 / scale), body), term.level, extent));
   }

@@ -13,25 +13,22 @@
 namespace pw::proof {
 namespace {
 
-constexpr long double kUnbounded = std::numeric_limits<long double>::infinity();
+using Range = Interval<Rational>;
 
-long double end_of(long double a, long double b) { return a == 0 || b == 0 ? 0 : a * b; }
-
-long double magnitude_of(long double low, long double high) {
-  return std::max(std::abs(low), std::abs(high));
-}
+/// Returns the numbers of at most this absolute value.
+Range within(const std::optional<Rational>& most) { return most ? Range{-*most, *most} : Range{}; }
 
 }  // namespace
 
 // ---- intervals
 
-Reals::Interval Reals::range_of(DType dtype) {
+Reals::Range Reals::range_of(DType dtype) {
   switch (dtype) {
     case DType::b8: return {0, 1};
     case DType::u8: return {0, 255};
     case DType::i8: return {-128, 127};
-    case DType::i32: return {-0x1p31L, 0x1p31L - 1};
-    case DType::i64: return {-0x1p63L, 0x1p63L - 1};
+    case DType::i32: return {INT32_MIN, INT32_MAX};
+    case DType::i64: return {INT64_MIN, INT64_MAX};
     case DType::f8e4m3:
     case DType::f8e5m2:
     case DType::f16:
@@ -39,43 +36,32 @@ Reals::Interval Reals::range_of(DType dtype) {
     case DType::f32:
     case DType::f64: break;
   }
-  return {-kUnbounded, kUnbounded};
+  return {};
 }
 
-Reals::Interval Reals::interval(const Polynomial& p) {
-  Interval sum{0, 0};
+Reals::Range Reals::interval(const Polynomial& p) {
+  constexpr int kMostPowers = 63;
+  Range sum = Range::point(0);
   for (const auto& [monomial, factor] : p) {
-    Interval product{factor, factor};
+    Range product = Range::point(factor);
     for (const auto& [atom, power] : monomial) {
-      Interval range{-kUnbounded, kUnbounded};
+      Range range;
       if (atoms_[atom].boolean) range = {0, 1};
       if (const auto known = ranges_.find(atom); known != ranges_.end()) range = known->second;
-      Interval raised = range;
-      for (int i = 1; i < power && i < 64; ++i) {
-        const long double ends[] = {end_of(raised.low, range.low), end_of(raised.low, range.high),
-                                    end_of(raised.high, range.low),
-                                    end_of(raised.high, range.high)};
-        raised = {*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4)};
-      }
-      if (power >= 64 || power < 0) raised = {-kUnbounded, kUnbounded};
-      if (power % 2 == 0) raised.low = std::max(raised.low, 0.0L);
-      const long double ends[] = {end_of(product.low, raised.low), end_of(product.low, raised.high),
-                                  end_of(product.high, raised.low),
-                                  end_of(product.high, raised.high)};
-      product = {*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4)};
+      if (power < 0 || power > kMostPowers) return {};
+      product = product * range.power(power);
     }
-    sum = {sum.low + product.low, sum.high + product.high};
+    sum = sum + product;
   }
-  if (std::isnan(sum.low) || std::isnan(sum.high)) return {-kUnbounded, kUnbounded};
   return sum;
 }
 
-Reals::Interval Reals::interval(const Fraction& f) {
-  if (f.under != number(1).under) return {-kUnbounded, kUnbounded};
+Reals::Range Reals::interval(const Fraction& f) {
+  if (f.under != number(1).under) return {};
   return interval(f.over);
 }
 
-Reals::Fraction Reals::with_range(Fraction atom, Interval range) {
+Reals::Fraction Reals::with_range(Fraction atom, Range range) {
   ranges_.insert_or_assign(atom.over.begin()->first.begin()->first, range);
   return atom;
 }
@@ -88,11 +74,11 @@ bool Reals::some_fact_contradicts() {
     if (held.size() != 1) return false;
     const TermId term(std::size_t{*held.begin()});
     const Ix value = integers_.value(*held.begin());
-    const Interval range = interval(this->value(term));
+    const Range range = interval(this->value(term));
     if (const auto more = integers_.number(integers_.sub(fact, value)))
-      return range.high + static_cast<long double>(*more) < 0;
+      return range.below(-Rational(*more));
     const auto more = integers_.number(integers_.add(fact, value));
-    return more && static_cast<long double>(*more) - range.low < 0;
+    return more && range.above(*more);
   });
 }
 
@@ -150,17 +136,15 @@ Reals::Fraction Reals::modulo(Factor factor, int bits) {
 /// Returns the polynomial modulo 2^k of the dtype, with signed residues as coefficients.
 Reals::Fraction Reals::wrapped(const Fraction& exact, DType dtype) {
   if (exact.under != number(1).under) throw_too_large();
-  inexact_ = false;
-  const Fraction f = modulo(exact, 8 * static_cast<int>(size_of(dtype)));
-  if (inexact_ || f.under != number(1).under) throw_too_large();
-  const int unused = 64 - 8 * size_of(dtype);
+  const int bits = 8 * static_cast<int>(size_of(dtype));
+  const Fraction f = modulo(exact, bits);
+  if (f.under != number(1).under) throw_too_large();
   Fraction out;
   out.under = f.under;
   for (const auto& [monomial, factor] : f.over) {
-    if (factor >= 0x1p63L || factor < -0x1p63L || std::rint(factor) != factor) throw_too_large();
-    const auto bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(factor));
-    const std::int64_t residue = static_cast<std::int64_t>(bits << unused) >> unused;
-    if (residue != 0) out.over.emplace(monomial, static_cast<long double>(residue));
+    if (!factor.is_integer()) throw_too_large();
+    const std::int64_t residue = factor.signed_residue(bits);
+    if (residue != 0) out.over.emplace(monomial, residue);
   }
   return out;
 }
@@ -187,12 +171,13 @@ Reals::Fraction Reals::value_made(TermId id) {
   const Fraction modular = of(id);
   if (term.kind == Term::Kind::index && (term.dtype == DType::i32 || term.dtype == DType::i64))
     return modular;  // granted: these do not wrap around
-  const Interval range = range_of(term.dtype), seen = interval(modular);
-  const long double period = std::ldexp(1.0L, 8 * size_of(term.dtype));
-  if (seen.low >= range.low && seen.high <= range.high) return modular;
-  const long double shift = std::floor((range.high - seen.high) / period) * period;
-  if (period < 0x1p63L && std::abs(shift) < 0x1p62L && seen.low + shift >= range.low)
-    return add(modular, number(shift));
+  const Range range = range_of(term.dtype), seen = interval(modular);
+  if (range.contains(seen)) return modular;
+  if (seen.high) {
+    const Rational period = Rational::of(std::ldexp(1.0, 8 * size_of(term.dtype)));
+    const Rational shift = ((*range.high - *seen.high) / period).floor() * period;
+    if ((seen + Range::point(shift)).at_least(*range.low)) return add(modular, number(shift));
+  }
   if (term.kind == Term::Kind::call && term.function == Function::cast &&
       holds_all(term.dtype, terms_[term.args[0]].dtype))
     return value(term.args[0]);
@@ -211,13 +196,14 @@ Reals::Fraction Reals::value_made(TermId id) {
 // ---- terms of integers
 
 Reals::Fraction Reals::made_whole(const Term& term) {
-  const Interval range = range_of(term.dtype);
+  const Range range = range_of(term.dtype);
   const auto known = [&](Atom a) { return with_range(atom(std::move(a)), range); };
   switch (term.kind) {
     case Term::Kind::number: {
-      const auto value = static_cast<long double>(term.number);
-      if (std::rint(value) == value && value >= range.low && value <= range.high)
-        return wrapped(number(value), term.dtype);
+      if (std::isfinite(term.number))
+        if (const Rational value = Rational::of(term.number);
+            value.is_integer() && range.contains(Range::point(value)))
+          return wrapped(number(value), term.dtype);
       return known({fmt::format("{} {:a}", name(term.dtype), term.number), {}, 0, {}, false});
     }
     case Term::Kind::read: {
@@ -226,9 +212,9 @@ Reals::Fraction Reals::made_whole(const Term& term) {
     }
     case Term::Kind::index: {
       if (const auto value = integers_.number(term.at[0]))
-        return wrapped(number(static_cast<long double>(*value)), term.dtype);
-      const long double low = integers_.nonnegative(term.at[0]) ? 0 : -0x1p63L;
-      return with_range(index_at(term.at[0]), {low, 0x1p63L - 1});
+        return wrapped(number(*value), term.dtype);
+      const std::int64_t low = integers_.nonnegative(term.at[0]) ? 0 : INT64_MIN;
+      return with_range(index_at(term.at[0]), {low, INT64_MAX});
     }
     case Term::Kind::call: return whole_call(term);
     case Term::Kind::reduce: return whole_reduce(term);
@@ -263,9 +249,7 @@ Reals::Fraction Reals::whole_call(const Term& term) {
     const bool truth = terms_[term.args[0]].dtype == DType::b8;
     const Fraction taken = truth ? mask : add(number(1), unsigned_zero("whole zero", mask), -1);
     const Fraction x = operand(term.args[1], term.dtype), y = operand(term.args[2], term.dtype);
-    inexact_ = false;
     const Fraction out = add(multiply(taken, x), multiply(add(number(1), taken, -1), y));
-    if (inexact_) throw_too_large();
     return wrapped(out, term.dtype);
   }
   if (!among(op, {Function::add, Function::addmm, Function::join_sum, Function::sub, Function::neg,
@@ -273,7 +257,6 @@ Reals::Fraction Reals::whole_call(const Term& term) {
     return plain_whole(term, range_of(term.dtype));
   std::vector<Fraction> x;
   for (TermId arg : term.args) x.push_back(operand(arg, term.dtype));
-  inexact_ = false;
   Fraction out;
   if (op == Function::sub)
     out = add(x[0], x[1], -1);
@@ -285,7 +268,6 @@ Reals::Fraction Reals::whole_call(const Term& term) {
     out = multiply(x[0], x[1]);
   else
     out = add(x[0], x[1]);
-  if (inexact_) throw_too_large();
   return wrapped(out, term.dtype);
 }
 
@@ -298,20 +280,18 @@ std::optional<Reals::Fraction> Reals::by_number(const Term& term) {
   if (std::rint(by) != by || by < 0) return std::nullopt;
   const Fraction x = operand(term.args[0], term.dtype);
   Fraction out = number(1);
-  inexact_ = false;
   if (term.function == Function::shift_left) {
     if (by >= 8 * size_of(term.dtype)) return number(0);
-    out = multiply(number(std::exp2(static_cast<long double>(by))), x);
+    out = multiply(number(Rational::of(std::exp2(by))), x);
   } else {
     if (by > kMostFactors) return std::nullopt;
     for (double factor = 0; factor < by; ++factor) out = multiply(out, x);
   }
-  if (inexact_) throw_too_large();
   return wrapped(out, term.dtype);
 }
 
 /// Returns an atom for an operation without laws, over the operands' exact values.
-Reals::Fraction Reals::plain_whole(const Term& term, Interval range) {
+Reals::Fraction Reals::plain_whole(const Term& term, Range range) {
   std::vector<FractionId> args;
   std::string floats;
   for (TermId arg : term.args) {
@@ -322,11 +302,11 @@ Reals::Fraction Reals::plain_whole(const Term& term, Interval range) {
       among(term.function, {Function::bitwise_and, Function::bitwise_or, Function::bitwise_xor});
   if (bitwise) {
     std::sort(args.begin(), args.end());
-    const Interval a = interval(value(term.args[0])), b = interval(value(term.args[1]));
-    if (term.function == Function::bitwise_and && (a.low >= 0 || b.low >= 0))
-      range = {0, std::min(a.low >= 0 ? a.high : kUnbounded, b.low >= 0 ? b.high : kUnbounded)};
-    else if (a.low >= 0 && b.low >= 0)
-      range = {0, range.high};
+    const Range a = interval(value(term.args[0])), b = interval(value(term.args[1]));
+    const bool positive = a.at_least(0), both = positive && b.at_least(0);
+    if (term.function == Function::bitwise_and && (positive || b.at_least(0)))
+      range = both ? lesser(a, b) : positive ? a : b;
+    if (term.function == Function::bitwise_and ? positive || b.at_least(0) : both) range.low = 0;
   }
   return with_range(
       function(fmt::format("{} {}{}", name(term.function), name(term.dtype), floats), args), range);
@@ -336,10 +316,9 @@ Reals::Fraction Reals::whole_cast(const Term& term) {
   const TermId x = term.args[0];
   const DType from = terms_[x].dtype;
   if (!is_float(from)) return operand(x, term.dtype);
-  const Interval range = range_of(term.dtype);
+  const Range range = range_of(term.dtype);
   if (const auto whole = whole_number(x)) {
-    const Interval seen = interval(*whole);
-    if (seen.low >= range.low && seen.high <= range.high) return wrapped(*whole, term.dtype);
+    if (range.contains(interval(*whole))) return wrapped(*whole, term.dtype);
   }
   return with_range(
       function(fmt::format("to {} of {}", name(term.dtype), name(from)), {intern(of(x))}), range);
@@ -352,7 +331,7 @@ std::optional<Reals::Fraction> Reals::whole_number(TermId id) {
     const bool exact = std::rint(term.number) == term.number &&
                        std::abs(term.number) <= std::ldexp(1.0, mantissa_bits(term.dtype));
     if (!exact) return std::nullopt;
-    return number(static_cast<long double>(term.number));
+    return number(Rational::of(term.number));
   }
   if (term.kind != Term::Kind::call) return std::nullopt;
   if (term.function == Function::cast) {
@@ -376,13 +355,13 @@ std::optional<Reals::Fraction> Reals::whole_number(TermId id) {
 /// Returns |x|, which is negative for the least integer of a dtype.
 Reals::Fraction Reals::magnitude(const Term& term) {
   const Fraction x = value(term.args[0]);
-  const Interval seen = interval(x), range = range_of(term.dtype);
-  if (seen.low >= 0) return wrapped(x, term.dtype);
+  const Range seen = interval(x), range = range_of(term.dtype);
+  if (seen.at_least(0)) return wrapped(x, term.dtype);
   const Fraction negated = multiply(number(-1), x);
-  if (seen.high <= 0) return wrapped(negated, term.dtype);
-  if (seen.low > range.low)
+  if (seen.at_most(0)) return wrapped(negated, term.dtype);
+  if (seen.above(*range.low))
     return with_range(function("whole abs", {intern(lead(x) < 0 ? negated : x)}),
-                      {0, magnitude_of(seen.low, seen.high)});
+                      {0, seen.magnitude()});
   const Fraction modular = operand(term.args[0], term.dtype);
   const Fraction other = wrapped(multiply(number(-1), modular), term.dtype);
   return with_range(function(fmt::format("abs {}", name(term.dtype)),
@@ -395,7 +374,7 @@ Reals::Fraction Reals::magnitude(const Term& term) {
 Reals::Fraction Reals::whole_division(const Term& term) {
   Fraction a = value(term.args[0]);
   const Fraction b = value(term.args[1]);
-  const bool one = constant(b) == 1;
+  const bool one = constant(b) == Rational(1);
   Function op = term.function;
   if (one) return op == Function::div ? wrapped(a, term.dtype) : number(0);
   if (op == Function::remainder) {  // what is a period more or less has the same one
@@ -404,20 +383,26 @@ Reals::Fraction Reals::whole_division(const Term& term) {
            less = add(a, b, -sign))
         a = less;
   }
-  const Interval x = interval(a), y = interval(b);
-  const long double most = magnitude_of(x.low, x.high);
-  const long double rest = std::max(0.0L, std::min(most, magnitude_of(y.low, y.high) - 1));
-  if (op == Function::remainder && x.low >= 0 && y.low > 0) op = Function::fmod;
-  Interval range{-most, most};
+  const Range x = interval(a), y = interval(b);
+  const std::optional<Rational> most = x.magnitude();
+  std::optional<Rational> rest = y.magnitude();  // the largest absolute value of a remainder
+  if (rest) rest = std::max<Rational>(*rest - 1, 0);
+  const bool positive = x.at_least(0);
+  if (op == Function::remainder && positive && y.above(0)) op = Function::fmod;
+  Range range;
   if (op == Function::div) {
-    if (x.low >= 0 && y.low >= 0) range.low = 0;
-    if (x.low >= 0 && x.high < y.low) return number(0);
+    if (positive && x.high && y.above(*x.high)) return number(0);
+    range = within(most);
+    if (positive && y.at_least(0)) range.low = 0;
   } else if (op == Function::fmod) {
-    if (y.low > 0 && most < y.low) return wrapped(a, term.dtype);
-    range = {x.low < 0 ? -rest : 0, x.high > 0 ? rest : 0};
+    if (most && y.above(*most) && y.above(0)) return wrapped(a, term.dtype);
+    range = within(most && (!rest || *most < *rest) ? most : rest);
+    if (positive) range.low = 0;
+    if (x.at_most(0)) range.high = 0;
   } else {
-    const long double bound = magnitude_of(y.low, y.high) - 1;
-    range = {y.low >= 0 ? 0 : -bound, y.high <= 0 ? 0 : bound};
+    range = within(rest);
+    if (y.at_least(0)) range.low = 0;
+    if (y.at_most(0)) range.high = 0;
   }
   return wrapped(
       with_range(function(fmt::format("whole {}", name(op)), {intern(a), intern(b)}), range),
@@ -434,13 +419,9 @@ Reals::Fraction Reals::whole_reduce(const Term& term) {
     Fraction body = operand(term.args[0], term.dtype);
     const Fraction by =
         term.function == Function::dot ? operand(term.args[1], term.dtype) : number(1);
-    inexact_ = false;
     body = multiply(body, by);
-    if (inexact_) throw_too_large();
     body = wrapped(body, term.dtype);
-    inexact_ = false;
     const Fraction out = sum(body, term.level, extent);
-    if (inexact_) throw_too_large();
     return wrapped(out, term.dtype);
   }
   const Fraction body = value(term.args[0]);
@@ -494,9 +475,7 @@ Reals::Fraction Reals::whole_truth(const Term& term) {
   if (op == Function::ne) return add(one, equals_whole(term), -1);
   if (among(op, {Function::lt, Function::le})) {
     const Fraction a = value(term.args[0]), b = value(term.args[1]);
-    inexact_ = false;
     const Fraction more = op == Function::lt ? add(b, a, -1) : add(a, b, -1);
-    if (inexact_) throw_too_large();
     const Fraction above = positive_sign(more, true);
     return op == Function::lt ? above : add(one, above, -1);
   }
@@ -514,20 +493,15 @@ Reals::Fraction Reals::equals_whole(const Term& term) {
   const DType dtype = terms_[term.args[0]].dtype;
   if (dtype != terms_[term.args[1]].dtype || dtype == DType::b8) {
     const Fraction a = value(term.args[0]), b = value(term.args[1]);
-    inexact_ = false;
     const Fraction difference = add(a, b, -1);
-    if (inexact_) throw_too_large();
     return unsigned_zero("whole zero", difference);
   }
   const Fraction a = of(term.args[0]), b = of(term.args[1]);
-  inexact_ = false;
   const Fraction exact = add(a, b, -1);
-  if (inexact_) throw_too_large();
   const Fraction difference = wrapped(exact, dtype);
-  const Interval seen = interval(difference);
-  const long double period = std::ldexp(1.0L, 8 * size_of(dtype));
-  const bool small = seen.low > -period && seen.high < period;
-  if (small) return unsigned_zero("whole zero", difference);
+  const Range seen = interval(difference);
+  const Rational period = Rational::of(std::ldexp(1.0, 8 * size_of(dtype)));
+  if (seen.above(-period) && seen.below(period)) return unsigned_zero("whole zero", difference);
   const Fraction negated = wrapped(multiply(number(-1), difference), dtype);
   return function(fmt::format("zero {}", name(dtype)),
                   {intern(lead(difference) < 0 ? negated : difference)}, true);
@@ -536,8 +510,8 @@ Reals::Fraction Reals::equals_whole(const Term& term) {
 /// Returns 1 if the exact difference is 0, otherwise 0.
 Reals::Fraction Reals::unsigned_zero(const std::string& name, const Fraction& difference) {
   if (const auto known = constant(difference)) return number(*known == 0 ? 1 : 0);
-  const Interval seen = interval(difference);
-  if (seen.low > 0 || seen.high < 0) return number(0);
+  const Range seen = interval(difference);
+  if (seen.above(0) || seen.below(0)) return number(0);
   const Fraction x = lead(difference) < 0 ? multiply(number(-1), difference) : difference;
   if (x.over.size() == 1 && x.over.begin()->first.size() == 1 && lead(x) == 1 &&
       atoms_[x.over.begin()->first.begin()->first].boolean)

@@ -15,6 +15,9 @@ TEST_CASE("rational: sums and products are exact and in lowest terms", "[algebra
   CHECK(third - third == 0);
   CHECK(Rational(1) / 3 < Rational(34) / 100);
   CHECK(abs(-third) == third);
+  CHECK((third * 5).floor() == 1);
+  CHECK((third * -5).floor() == -2);
+  CHECK((third - third).floor() == 0);
 }
 
 TEST_CASE("rational: a number converts exactly", "[algebra]") {
