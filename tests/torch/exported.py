@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Programs of torch.export beside the modules that they were exported from: numbers, weights, writes, files; and what decorators compile."""
+import copy
 import json
 import subprocess
 import sys
@@ -47,6 +48,15 @@ class Sorted(nn.Module):
 
     def forward(self, x):
         return torch.linalg.qr(x)[1] + 1
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args):
+        return self.function(*args)
 
 
 def programs():
@@ -115,6 +125,54 @@ class Programs(unittest.TestCase):
                 program(x, scale=scale)
         with self.assertRaisesRegex(piecewise.Error, "arguments"):
             program(torch.randn(4, 8))
+
+    def test_checks(self):
+        """What raises in the exported module raises here and from a file, before anything is written."""
+
+        def asserted(x):
+            x.add_(1)
+            torch._assert_async((x > 0).all(), "not positive")
+            return x * 2
+
+        def asserted_of_nothing_else(x):
+            torch._assert_async(x.sum() > 0)
+            return x * 2
+
+        def longer(x, y):
+            torch._check(2 * x.shape[0] > y.shape[0])
+            return x.sum() + y.sum()
+
+        def some_class(x):
+            return nn.functional.one_hot(x, 4) * 2
+
+        rows, one, many = {0: torch.export.Dim.DYNAMIC}, torch.ones(3), torch.ones(9)
+        for function, good, bad, dims, said in (
+            (asserted, (one,), (-many[:3],), None, "not positive"),
+            (asserted_of_nothing_else, (one,), (-one,), None, "Expected Tensor with single nonzero value"),
+            (longer, (one, torch.ones(4)), (one, many), ((rows, rows),), "2\\*s.* > s"),
+            (some_class, (torch.tensor([3]),), (torch.tensor([4]),), None, "outside its table"),
+            (lambda x, times: x * times, (one, 2.0), (one, 3.0), None, "exported for 2.0"),
+        ):
+            with self.subTest(function.__name__), tempfile.TemporaryDirectory() as folder:
+                program = front.compile_export(torch.export.export(Function(function), good, dynamic_shapes=dims))
+                path = Path(folder, "program.pwt")
+                program.save(path)
+                for call in (program, front.load_compiled(path)):
+                    given, again = copy.deepcopy(good), copy.deepcopy(good)
+                    self.assertLessEqual(difference((function(*given), given), (call(*again), again)), CLOSE)
+                    given = copy.deepcopy(bad)
+                    with self.assertRaisesRegex((RuntimeError, piecewise.Error), said):
+                        call(*given)
+                    self.assertTrue(given[0].equal(bad[0]))
+
+    def test_checks_of_numbers_of_tensors(self):
+        def cut(x, count):
+            n = count.item()
+            torch._check(n <= 5)
+            return x[:n] * 2
+
+        with self.assertRaisesRegex(piecewise.Error, "requires u0.* depends on numbers of its tensors"):
+            front.compile_export(torch.export.export(Function(cut), (torch.ones(5), torch.tensor(3))))
 
     def test_files_that_are_none(self):
         with tempfile.TemporaryDirectory() as folder:

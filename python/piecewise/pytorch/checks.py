@@ -29,17 +29,19 @@ _LIBRARY.impl("below", lambda x, n: torch.empty_like(x), "Meta")
 
 
 def keep_checks(module: torch.fx.GraphModule) -> None:
-    """Adds the checks to a graph of Dynamo that PyTorch performs when it runs a call but omits when it traces it."""
+    """Adds the checks to a graph of Dynamo or of torch.export that PyTorch performs when it runs a call but omits when it traces it."""
     for inner in module.modules():
         if not isinstance(inner, torch.fx.GraphModule):
             continue
-        for node in inner.graph.find_nodes(op="call_function", target=torch._C._nn.one_hot):
+        for node in inner.graph.nodes:
+            if node.op != "call_function" or node.target not in (torch._C._nn.one_hot, torch.ops.aten.one_hot.default):
+                continue
             classes = node.args[1] if len(node.args) > 1 else node.kwargs.get("num_classes", -1)
             if classes == -1 or not node.args:
                 continue
             with inner.graph.inserting_before(node):
                 checked = inner.graph.call_function(torch.ops.piecewise.below.default, (node.args[0], classes))
-            checked.meta = {key: value for key, value in node.args[0].meta.items() if key == "example_value"}
+            checked.meta = {key: value for key, value in node.args[0].meta.items() if key in ("example_value", "val")}
             node.args = (checked, *node.args[1:])
         inner.recompile()
 

@@ -8,7 +8,7 @@ import typing as t
 import sympy
 import torch
 import torch.utils._pytree as pytree
-from torch.export.graph_signature import InputKind, OutputKind
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
 import _piecewise
 from _piecewise import Error
@@ -17,16 +17,17 @@ from .. import commands
 from .borrowed import lent_threads
 from .calls import over
 from .compiler import rules_of
+from .conditions import holds, kept_condition, take_asserts, with_checks
 from .decompositions import decompositions
 from .frozen import FrozenWeights
-from .guards import shape_env, symbol_range
+from .guards import conditions, shape_env, symbol_range
 from .hosted import HostCalls, kept_sites
 from .options import Options
 from .storage import Place, part_of, read_memory, row_major, shared_outputs
 from .taking import pipelines
 from .telling import DTYPES, Refused, Told, evaluated, expression
 
-_FORMAT = 4
+_FORMAT = 5
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 _WRITES = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
@@ -79,13 +80,15 @@ class _Reader:
     """A restricted unpickler: accepts numbers, texts, lists, and tensors only, so that reading a file runs no code."""
 
     def __init__(self, program: torch.export.ExportedProgram, options: Options):
-        self._program = program.run_decompositions(decompositions())
+        self._program = with_checks(program).run_decompositions(decompositions())
+        self._asserts = take_asserts(self._program.graph_module)
         self._options = options
         self._session = _piecewise.Session()
         self._told = _told(self._program, self._session, options.own_attention)
         self._places: t.Dict[str, t.Tuple[str, int]] = {}  # by placeholder
         self._weights: t.List[torch.Tensor] = []
         self._arguments: t.List[t.Any] = []  # by the caller's: dtype and extents; None: not a tensor
+        self._numbers: t.List[t.Any] = []  # the caller's arguments that are constants, and their values
 
     def read(self) -> t.Dict[str, t.Any]:
         self._read_inputs()
@@ -95,7 +98,7 @@ class _Reader:
             graph = self._session.run(graph, rules, pipeline, dict(self._options.params)).graph
         if graph.writes:
             raise Error("the program's graph writes its inputs")
-        writes, outputs = self._outputs()
+        writes, outputs, asserts = self._outputs()
         text = graph.json()
         left = {node["op"] for node in json.loads(text)["nodes"]}
         constants = {name: ("weight", self._keep(value)) for name, value in self._told.constants.items()}
@@ -108,12 +111,15 @@ class _Reader:
             "check": self._options.check,
             "weights": self._weights,
             "arguments": self._arguments,
+            "numbers": self._numbers,
             "inputs": [list((constants | self._places)[i.name]) for i in graph.inputs],
             "symbols": {name: list(self._symbol(*place)) for name, place in self._told.symbols.items()},
             "ranges": self._ranges(),
+            "conditions": [[kept_condition(guard), str(guard)] for guard in conditions(shape_env(self._program.graph), self._told.symbols)],
             "results": [[_NAMES[fake.dtype], _order(fake)] for fake in self._told.results],
             "writes": writes,
             "outputs": outputs,
+            "asserts": asserts,
             "in_spec": pytree.treespec_dumps(spec.in_spec),
             "out_spec": pytree.treespec_dumps(spec.out_spec),
             "layouts": kept_sites(self._program.graph_module.graph, left),
@@ -137,6 +143,8 @@ class _Reader:
                 self._places[name] = ("argument", len(self._arguments))
                 value = values[name]
                 tensor = isinstance(value, torch.Tensor)
+                if isinstance(spec.arg, ConstantArgument):
+                    self._numbers.append([len(self._arguments), spec.arg.value])
                 self._arguments.append([_NAMES[value.dtype], [_extent(n, f"`{name}`") for n in value.shape]] if tensor else None)
             else:
                 raise Error(f"the program's input `{name}` is a {spec.kind.name}")
@@ -160,29 +168,33 @@ class _Reader:
             out[name] = [max(known.least, least), min(known.most, most), known.multiple]
         return out
 
+    def _output(self, kind: str, what: t.Any) -> t.List[t.Any]:
+        """Returns the stored origin of a result."""
+        if kind == "argument":
+            names = {i: name for name, i in self._told.arguments.items()}
+            return [kind, list(self._places[names[what]])]
+        if kind == "value" and isinstance(what, torch.Tensor):
+            return ["argument", ["weight", self._keep(what)]]
+        if kind == "view":
+            of, place, _, dtype = what
+            return [kind, [of, place.kept(), _NAMES[dtype]]]
+        return [kind, _extent(what, "a result") if kind == "number" else what]
+
     def _outputs(self):
-        """Returns the writes and the results of a call."""
-        names = {i: name for name, i in self._told.arguments.items()}
-        writes, outputs = [], []
+        """Returns the writes, the results, and the asserts of a call."""
+        given = [self._output(*output) for output in self._told.outputs]
+        specs = self._program.graph_signature.output_specs
+        writes, outputs, asserted = [], [], iter(given[len(specs) :])
         targets = {spec.target: spec.arg.name for spec in self._program.graph_signature.input_specs if spec.target}
-        for spec, (kind, what) in zip(self._program.graph_signature.output_specs, self._told.outputs):
-            if kind == "argument":
-                what = list(self._places[names[what]])
-            elif kind == "value" and isinstance(what, torch.Tensor):
-                kind, what = "argument", ["weight", self._keep(what)]
-            elif kind == "view":
-                of, place, _, dtype = what
-                what = [of, place.kept(), _NAMES[dtype]]
-            elif kind == "number":
-                what = _extent(what, "a result") if not isinstance(what, int) else what
+        for spec, output in zip(specs, given):
             if spec.kind in _WRITES:
-                written = targets.get(spec.target, spec.target)
-                writes.append([list(self._places[written]), [kind, what]])
+                writes.append([list(self._places[targets.get(spec.target, spec.target)]), output])
             elif spec.kind == OutputKind.USER_OUTPUT:
-                outputs.append([kind, what])
+                outputs.append(output)
             else:
                 raise Error(f"the program's output is a {spec.kind.name}")
-        return writes, outputs
+        asserts = [[["condition", condition] if condition is not None else next(asserted), said] for condition, said in self._asserts]
+        return writes, outputs, asserts
 
 
 class Program:
@@ -244,8 +256,13 @@ class Program:
             if kind == "view":
                 place = Place.read(what[1]).at(lambda number: evaluated(number, symbols))
                 return part_of(results[what[0][1]], place, DTYPES[what[2]])
+            if kind == "condition":
+                return holds(what, symbols)
             return symbols[what] if kind == "number" and isinstance(what, str) else what
 
+        for what, said in self._kept["asserts"]:
+            if not meant(*what):
+                raise RuntimeError(said)
         out = [meant(*output) for output in self._kept["outputs"]]
         for (kind, i), what in self._kept["writes"]:
             places[kind][i].copy_(meant(*what))
@@ -258,11 +275,17 @@ class Program:
             dtype, extents = wanted
             if not isinstance(value, torch.Tensor) or value.dtype != DTYPES[dtype] or value.dim() != len(extents) or value.device.type != "cpu":
                 raise Error(f"argument {i} is not a {DTYPES[dtype]} tensor of rank {len(extents)} in CPU memory")
+        for i, number in self._kept["numbers"]:
+            if isinstance(flat[i], torch.Tensor) or not (flat[i] == number or (number != number and flat[i] != flat[i])):
+                raise Error(f"argument {i} is {flat[i]!r}, but the program was exported for {number!r}")
         symbols = {name: flat[i] if dim < 0 else flat[i].shape[dim] for name, (i, dim) in self._kept["symbols"].items()}
         for name, (least, most, multiple) in self._kept["ranges"].items():
             if name in symbols and not (least <= symbols[name] <= most and symbols[name] % multiple == 0):
                 steps = f" by {multiple}" if multiple > 1 else ""
                 raise Error(f"{name} is {symbols[name]}, but was exported for {least} to {most}{steps}")
+        for condition, said in self._kept["conditions"]:
+            if not holds(condition, symbols):
+                raise Error(f"the sizes {symbols} violate {said}, which the program was exported for")
         for i, (value, wanted) in enumerate(zip(flat, self._kept["arguments"])):
             if wanted is not None and [symbols.get(e, e) for e in wanted[1]] != list(value.shape):
                 raise Error(f"argument {i} has the shape {list(value.shape)}, but the program takes {wanted[1]}")

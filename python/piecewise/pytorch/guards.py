@@ -34,6 +34,12 @@ def _guards(env: t.Any) -> t.List[t.Any]:
     return [env.replace(guard.expr) for guard in env.guards]
 
 
+def conditions(env: t.Any, names: t.Container[str]) -> t.List[t.Any]:
+    """Returns the guards on these symbols."""
+    guards = _guards(env) if env is not None else []
+    return [guard for guard in guards if guard.free_symbols and all(symbol.name in names for symbol in guard.free_symbols)]
+
+
 def _without_remainders(number: t.Any, by: t.Any) -> t.Any:
     """Simplifies a number modulo `by`: replaces each term x % (c * by) by x."""
     terms = []
