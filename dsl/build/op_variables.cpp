@@ -49,9 +49,9 @@ bool gives(const Op& op, const Statement& s, const Expr& call) {
   return !has_errors(wrong);
 }
 
-class Choice {
+class VariableReader {
  public:
-  Choice(const Context& context, Diagnostics& out) : context_(context), out_(out) {}
+  VariableReader(const Context& context, Diagnostics& out) : context_(context), out_(out) {}
 
   /// Returns the ops that a variable stands for; none after an error, which has been reported.
   std::vector<std::string> ops_of(const ast::OpVariable& variable, const Text& text) {
@@ -139,20 +139,20 @@ std::vector<T> choose(const Context& context, const T& from, Diagnostics& out) {
   std::vector<T> chosen{from};
   std::vector<ast::OpVariable> variables = std::move(body_of(chosen.front()).ops);
   body_of(chosen.front()).ops.clear();
-  Choice choice(context, out);
+  VariableReader reader(context, out);
   for (std::size_t i = 0; i < variables.size(); ++i) {
     const ast::OpVariable& variable = variables[i];
     for (std::size_t k = 0; k < i; ++k)
       if (variables[k].name == variable.name) {
-        choice.refuse(variable.name_span, "PW0377", in_ticks(variable.name) + " is declared twice",
+        reader.refuse(variable.name_span, "PW0377", in_ticks(variable.name) + " is declared twice",
                       "leave out one of them");
         return {};
       }
     const std::vector<std::string> ops = chosen.empty()
                                              ? std::vector<std::string>{}
-                                             : choice.ops_of(variable, text_of(chosen.front()));
+                                             : reader.ops_of(variable, text_of(chosen.front()));
     if (chosen.size() * ops.size() > kMostChoices) {
-      choice.refuse(variable.span, "PW0386",
+      reader.refuse(variable.span, "PW0386",
                     "there are more than " + std::to_string(kMostChoices) + " choices of ops",
                     "each variable multiplies their number; write two rules");
       return {};
