@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 #include "import/fx/fx.hpp"
 #include "python/module.hpp"
 #include "python/seen_import.hpp"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 #include "python/module.hpp"
 #include "python/torch_objects.hpp"
 

@@ -1,6 +1,6 @@
 #include "python/torch_objects.hpp"
 
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 
 namespace py = pybind11;
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "graph/build.hpp"
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 #include "import/fx/calls/repeat.hpp"
 #include "import/fx/fx.hpp"
 #include "import/fx/memory.hpp"

@@ -3,7 +3,7 @@
 #include "base/io/file_kind.hpp"
 #include "base/try.hpp"
 #include "import/fx/convert.hpp"
-#include "import/fx/form.hpp"
+#include "import/fx/text/form.hpp"
 #include "import/fx/types.hpp"
 
 namespace pw {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 #include "import/fx/fx.hpp"
 
 namespace pw::fx {

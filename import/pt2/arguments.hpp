@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 #include "import/pt2/document.hpp"
 
 namespace pw::pt2 {

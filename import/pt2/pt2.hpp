@@ -11,7 +11,7 @@
 
 #include "base/io/zip.hpp"
 #include "graph/dtype.hpp"
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 #include "import/fx/fx.hpp"
 
 namespace pw::pt2 {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 
 namespace pw::pt2 {
 namespace {

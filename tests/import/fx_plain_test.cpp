@@ -6,7 +6,7 @@
 
 #include "graph/text/graph_json.hpp"
 #include "graph/text/text.hpp"
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 #include "import/fx/fx.hpp"
 #include "tests/dsl/mutants.hpp"
 #include "tests/graph/library.hpp"

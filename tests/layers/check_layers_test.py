@@ -50,7 +50,7 @@ class Layers(unittest.TestCase):
                 {
                     "dsl/syntax/ast.hpp": "#include <boost/spirit/home/x3.hpp>\n",
                     "dsl/syntax/grammar_rules.cpp": "#include <boost/spirit/home/x3.hpp>\n",
-                    "import/fx/grammar.cpp": "#include <boost/spirit/home/x3.hpp>\n",
+                    "import/fx/text/grammar.cpp": "#include <boost/spirit/home/x3.hpp>\n",
                     "graph/graph.cpp": "#include <nlohmann/json.hpp>\n",
                     "graph/text/graph_json.cpp": "#include <nlohmann/json.hpp>\n",
                     "backends/k.hpp": "#include <Eigen/Core>\n",

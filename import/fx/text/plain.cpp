@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "base/plain_quote.hpp"
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 
 namespace pw::fx {
 namespace {

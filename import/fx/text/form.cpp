@@ -1,4 +1,4 @@
-#include "import/fx/form.hpp"
+#include "import/fx/text/form.hpp"
 
 #include <algorithm>
 #include <map>

@@ -8,7 +8,7 @@
 #include <boost/spirit/home/x3.hpp>
 
 #include "base/try.hpp"
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 
 // An expected token with an action is described by the token.
 namespace boost::spirit::x3 {

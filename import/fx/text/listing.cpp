@@ -8,7 +8,7 @@
 
 #include "base/trim.hpp"
 #include "base/try.hpp"
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 
 namespace pw::fx {
 namespace {

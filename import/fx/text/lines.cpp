@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "base/try.hpp"
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 
 namespace pw::fx {
 namespace {

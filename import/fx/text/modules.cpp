@@ -5,7 +5,7 @@
 
 #include "base/strings.hpp"
 #include "base/try.hpp"
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 
 namespace pw::fx {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "import/fx/ast.hpp"
+#include "import/fx/text/ast.hpp"
 
 namespace pw::fx {
 
