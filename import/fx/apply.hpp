@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "import/fx/convert.hpp"
+#include "import/fx/calls/conversions.hpp"
 
 namespace pw::fx {
 

@@ -6,6 +6,8 @@
 
 #include "base/try.hpp"
 #include "import/fx/apply.hpp"
+#include "import/fx/convert.hpp"
+#include "import/fx/put_back.hpp"
 
 namespace pw::fx {
 namespace {
@@ -105,27 +107,6 @@ bool contradicts(const Diagnostics& diagnostics) {
 
 }  // namespace
 
-const Value* Bound::find(std::string_view parameter) const {
-  for (std::size_t i = 0; i < mapping->parameters.size(); ++i) {
-    const auto& names = mapping->parameters[i].names;
-    if (std::find(names.begin(), names.end(), parameter) != names.end())
-      return values[i] ? &*values[i] : nullptr;
-  }
-  return nullptr;
-}
-
-std::string_view strip(std::string_view target) {
-  constexpr std::string_view kOps = "torch.ops.";
-  if (target.starts_with(kOps)) target.remove_prefix(kOps.size());
-  return target;
-}
-
-const Value* keyword(const Arguments& arguments, std::string_view name) {
-  for (const auto& [key, value] : arguments.keywords)
-    if (key == name) return &value;
-  return nullptr;
-}
-
 std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& arguments,
                                      std::string& why) {
   if (mapping.foreign) return bind_foreign_call(mapping, arguments, why);
@@ -165,82 +146,59 @@ std::optional<Bound> Converter::bind(const Mapping& mapping, const Arguments& ar
   return out;
 }
 
-std::optional<std::vector<ValueId>> Converter::operands_of(const Bound& bound, const Op& op,
-                                                           const Site& site) {
-  std::vector<ValueId> out;
-  for (const OperandDecl& decl : op.operands) {
-    const Value* value = nullptr;
-    for (std::size_t i = 0; i < bound.mapping->parameters.size(); ++i) {
-      const Slot& p = bound.mapping->parameters[i];
-      if (p.use == Slot::Use::operand && p.to == decl.name && bound.values[i])
-        value = &*bound.values[i];
-    }
-    if (decl.variadic) {
-      if (value && value->kind == Value::Kind::none) continue;
-      if (value && value->kind == Value::Kind::tensor) {
-        out.push_back(value->tensor);
-        continue;
-      }
-      if (!value || value->kind != Value::Kind::list) return std::nullopt;
-      for (const Value& item : value->items) {
-        if (item.kind != Value::Kind::tensor) return std::nullopt;
-        out.push_back(item.tensor);
-      }
-      continue;
-    }
-    if (!value && !decl.optional) return std::nullopt;
-    std::optional<ValueId> operand = value ? as_operand(*value, site) : ValueId();
-    if (operand && operand->valid()) operand = as_declared(*operand, decl, site);
-    if (!operand || (!operand->valid() && !decl.optional)) return std::nullopt;
-    out.push_back(*operand);
-  }
-  return out;
+// Elements of the tensor's memory, which must be known to be dense and in order: those of its
+// storage, where it is a view.
+Applied Converter::as_strided(const Bound& bound, const std::vector<Wanted>& wanted,
+                              const Site& site) {
+  const Value* x = bound.find("self");
+  if (!x || x->kind != Value::Kind::tensor || !x->handle.valid()) return kNotThis;
+  const std::optional<Shape> sizes = as_shape(*bound.find("size")),
+                             strides = as_shape(*bound.find("stride"));
+  const Value& given = *bound.find("storage_offset");
+  std::optional<std::int64_t> offset = as_int(context_.dims, given);
+  const Tensor& own = memory_.tensors[x->handle];
+  if (given.kind == Value::Kind::none && !own.base.valid()) offset = 0;
+  if (!sizes || !strides || sizes->size() != strides->size() || !offset || *offset < 0)
+    return kNotThis;
+  for (TensorId at = x->handle; at.valid(); at = memory_.tensors[at].base)
+    if (const Tensor& t = memory_.tensors[at]; !t.unsure.empty() && t.inexpressible.empty())
+      return fail(
+          site.span, "PW0512",
+          fmt::format(
+              "the memory layout of its operand is unknown, because `{}` may have copied it",
+              t.unsure));
+  const TensorId root = memory_.storage_of(x->handle).root;
+  Result<ValueId> memory = versions_.read(root, site);
+  if (!memory) return forward(memory);
+  const Type* type = emitter_.type_of(*memory);
+  const std::optional<Shape>& known = memory_.tensors[root].strides;
+  if (!type || !known || !is_dense(context_.dims, type->shape, *known))
+    return fail(site.span, "PW0512", "the memory layout of its operand is unknown");
+  const DimId count = count_of(context_.dims, type->shape);
+  Maker make(emitter_, site);
+  const std::optional<ValueId> places = places_of(make, *sizes, *strides, *offset);
+  if (!places || !count.valid()) return kNotThis;
+  const ValueId flat = make("reshape", {*memory}, {{"shape", Shape{count}}});
+  return make.done(make("index", {flat, *places}, {}, wanted));
 }
 
-std::optional<AttributeList> Converter::attributes_of(const Bound& bound, const Op& op) {
-  AttributeList out;
-  for (std::size_t i = 0; i < bound.mapping->parameters.size(); ++i) {
-    const Slot& p = bound.mapping->parameters[i];
-    if (!bound.values[i] || p.to.empty()) continue;
-    const AttributeDecl* decl = op.attribute(p.to);
-    if (p.use == Slot::Use::attribute) {
-      if (!decl) return std::nullopt;
-      std::optional<Attribute> value = decl->kind == AttributeKind::str
-                                           ? as_text(*bound.values[i])
-                                           : as_attribute(*bound.values[i], decl->kind);
-      if (!value) return std::nullopt;
-      out.emplace_back(key(p.to), std::move(*value));
-    } else if (p.use == Slot::Use::buffer && decl) {
-      const Type* type =
-          bound.values[i]->kind == Value::Kind::tensor ? type_of(bound.values[i]->tensor) : nullptr;
-      if (!type) return std::nullopt;
-      out.emplace_back(key(p.to), type->dtype);
-    }
-  }
-  return out;
-}
-
-Applied Converter::apply_direct(const Bound& bound, const std::vector<Wanted>& wanted,
-                                const Site& site) {
-  OpId id = context_.ops.find(bound.mapping->op);
-  if (!id.valid()) return std::optional<Results>();
-  Op op = context_.ops[id];
-  std::optional<AttributeList> attributes = attributes_of(bound, op);
-  if (!attributes) return std::optional<Results>();
-  std::optional<std::vector<ValueId>> operands = operands_of(bound, op, site);
-  if (!operands) return std::optional<Results>();
-  Results results = PW_TRY(emit(op.name, *operands, std::move(*attributes), wanted, site));
-  return std::optional(std::move(results));
+Applied Converter::apply_row(const Bound& bound, const std::vector<Wanted>& wanted,
+                             const Site& site) {
+  const Special special = bound.mapping->special;
+  if (special == Special::none) return apply_direct(emitter_, bound, wanted, site);
+  if (special == Special::as_strided) return as_strided(bound, wanted, site);
+  if (special == Special::shard_rows) return shard_rows(bound, wanted, site);
+  if (special == Special::foreign) return foreign(bound, wanted, site);
+  return convert_special(emitter_, bound, wanted, site);
 }
 
 Applied Converter::apply(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
-  Applied results = bound.mapping->special == Special::none ? apply_direct(bound, wanted, site)
-                                                            : apply_special(bound, wanted, site);
+  Applied results = apply_row(bound, wanted, site);
   if (results && *results) {
     drop_buffers(bound, **results);
     if (const Value* cache =
             bound.mapping->op == "rotary_embedding" ? bound.find("cos_sin_cache") : nullptr)
-      if (cache->kind == Value::Kind::tensor) leave(rope_caches_, trace_.caches, cache->tensor);
+      if (cache->kind == Value::Kind::tensor) effects_.add_rope_cache(cache->tensor);
   }
   return results;
 }
@@ -254,15 +212,16 @@ void Converter::drop_buffers(const Bound& bound, const Results& results) {
         bound.values[i]->kind != Value::Kind::tensor)
       continue;
     ValueId buffer = bound.values[i]->tensor;
-    leave(dropped_, trace_.dropped, buffer);
+    effects_.drop(buffer);
     auto r = static_cast<std::size_t>(p.result);
-    if (r >= results.size() || !makers_.contains(buffer)) continue;
+    if (r >= results.size() || !effects_.is_maker(buffer)) continue;
     TypeId given = graph_.type(results[r]), made = graph_.type(buffer);
     if (given == made || symbols_.to_old(given) != made) continue;
-    note(fmt::format("{}: {} {} became {}, the result of `{}`", graph_.value_name(buffer),
-                     graph_.op_of(graph_.producer(buffer)).name,
-                     context_.types.print(context_.types[made].shape),
-                     context_.types.print(context_.types[given].shape), bound.mapping->op));
+    effects_.note(fmt::format("{}: {} {} became {}, the result of `{}`", graph_.value_name(buffer),
+                              graph_.op_of(graph_.producer(buffer)).name,
+                              context_.types.print(context_.types[made].shape),
+                              context_.types.print(context_.types[given].shape),
+                              bound.mapping->op));
     NodeId maker = graph_.producer(buffer);
     AttributeList attributes = context_.attributes[graph_.attributes(maker)];
     for (auto& [name, value] : attributes)
@@ -291,7 +250,9 @@ std::vector<Wanted> Converter::wanted_of(const Bound& bound, const Site& site,
       if (p.result < 0 || !bound.values[i] || bound.values[i]->kind != Value::Kind::tensor)
         continue;
       put(static_cast<std::size_t>(p.result),
-          {fresh(std::string(graph_.value_name(bound.values[i]->tensor))), Types::unknown(), {}});
+          {names_.fresh(std::string(graph_.value_name(bound.values[i]->tensor))),
+           Types::unknown(),
+           {}});
     }
     return out;
   }
@@ -330,7 +291,8 @@ Result<std::optional<Outcome>> Converter::known_call(std::string_view target,
     std::vector<Wanted> wanted = wanted_of(*bound, site, functionalised);
     const std::size_t first_new = graph_.node_bound();
     Applied results = apply(*bound, wanted, site);
-    if ((!results || !*results) && unify_sizes(*bound, site)) results = apply(*bound, wanted, site);
+    if ((!results || !*results) && unify_sizes(emitter_, *bound, site))
+      results = apply(*bound, wanted, site);
     if (!results) {
       if (!options_.computed_types && contradicts(results.error())) return forward(results);
       why = results.error().front().message;
@@ -379,9 +341,10 @@ Value Converter::as_result(const Outcome& outcome, const Arguments& arguments,
     Value item;
     item.kind = Value::Kind::tensor;
     item.tensor = result;
-    item.handle = outcome.copies     ? memory_.add_storage(result, fresh_strides(result, given))
-                  : outcome.gathered ? gathered_view(*given.front(), result, target)
-                                     : tensor_of_result(result, given, first_new, target);
+    item.handle = outcome.copies
+                      ? memory_.add_storage(result, versions_.fresh_strides(result, given))
+                  : outcome.gathered ? versions_.gathered_view(*given.front(), result, target)
+                                     : versions_.tensor_of_result(result, given, first_new, target);
     take_memory_format(item.handle, result, outcome.memory_format, target);
     out.items.push_back(std::move(item));
   }
@@ -395,7 +358,7 @@ void Converter::take_memory_format(TensorId made, ValueId result, std::string_vi
   Tensor& tensor = memory_.tensors[made];
   const bool row_major = format == "torch.contiguous_format";
   if (!tensor.base.valid()) {
-    tensor.strides = row_major ? dense_strides_of(result) : std::nullopt;
+    tensor.strides = row_major ? versions_.dense_strides_of(result) : std::nullopt;
   } else if (!row_major) {
     tensor.strides.reset();
     tensor.unsure = std::string(target);
@@ -420,7 +383,7 @@ Result<Value> Converter::call(std::string_view full_target, const Arguments& arg
   std::optional<Outcome> known = PW_TRY(known_call(target, arguments, site, false, why));
   if (known) {
     for (const auto& [argument, contents] : known->written)
-      if (argument.handle.valid()) PW_TRY(write(argument.handle, contents, site));
+      if (argument.handle.valid()) PW_TRY(versions_.write(argument.handle, contents, site));
     if (!known->written.empty() && known->results.empty()) return Value();
     return as_result(*known, arguments, first_new, target);
   }
@@ -435,16 +398,16 @@ Result<Value> Converter::call(std::string_view full_target, const Arguments& arg
 }
 
 Result<Value> Converter::size_of(const Bound& bound, const Site& site) {
-  std::optional<std::int64_t> axis = as_int(*bound.find("dim"));
+  std::optional<std::int64_t> axis = as_int(context_.dims, *bound.find("dim"));
   const Value* x = bound.find("self");
-  const Type* type = x->kind == Value::Kind::tensor ? type_of(x->tensor) : nullptr;
+  const Type* type = x->kind == Value::Kind::tensor ? emitter_.type_of(x->tensor) : nullptr;
   if (!axis || !type)
     return fail(site.span, "PW0512", "cannot take the size of a value of unknown type");
   auto rank = static_cast<std::int64_t>(type->shape.size());
   if (*axis < -rank || *axis >= rank)
     return fail(site.span, "PW0512",
                 fmt::format("axis {} is out of range for a value of rank {}", *axis, rank));
-  Value out = integer(0);
+  Value out = integer(context_.dims, 0);
   out.dim = type->shape[static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis)];
   return out;
 }
@@ -475,7 +438,7 @@ Result<std::optional<Value>> Converter::view_in_place(std::string_view target,
         fmt::format("whether `{}` returned its argument determines which names `{}` changes", by,
                     target),
         "dump the graph after functionalisation (AOT autograd)");
-  once();
+  effects_.once();
   Value viewed = PW_TRY(call(functional, arguments, site));
   if (viewed.kind != Value::Kind::tensor || !viewed.handle.valid() || viewed.handle == self ||
       memory_.tensors[viewed.handle].storage != memory_.tensors[self].storage)
@@ -498,7 +461,7 @@ Result<std::optional<Value>> Converter::in_place(std::string_view target,
   std::optional<Outcome> known = PW_TRY(known_call(functional, arguments, inner, false, why));
   if (!known || known->results.size() != 1) return std::optional<Value>();
   Value self = arguments.positional[0];
-  PW_TRY(write(self.handle, known->results.front(), site));
+  PW_TRY(versions_.write(self.handle, known->results.front(), site));
   self.tensor = memory_.tensors[self.handle].value;
   return std::optional(std::move(self));
 }
@@ -524,7 +487,7 @@ Result<std::optional<Value>> Converter::out_variant(std::string_view target,
         PW_TRY(known_call(fmt::format("{}.{}", base, name), rest, inner, false, why));
     if (!known || known->results.size() != 1) continue;
     Value out = *buffer;
-    PW_TRY(write(out.handle, known->results.front(), site));
+    PW_TRY(versions_.write(out.handle, known->results.front(), site));
     out.tensor = memory_.tensors[out.handle].value;
     return std::optional(std::move(out));
   }

@@ -79,7 +79,13 @@ Converter::Converter(const ContextPtr& context, const FxOptions& options, const 
       signature_(signature),
       table_(context->foreign.get()),
       graph_(context, graph_name(options.file)),
-      symbols_(*context) {}
+      symbols_(*context),
+      sizes_(graph_, report_),
+      effects_(report_),
+      emitter_(graph_, symbols_, names_, sizes_, effects_, report_),
+      versions_(emitter_, !options.no_writes),
+      memory_(versions_.memory()),
+      read_names_(function) {}
 
 Result<FxImport> Converter::convert() {
   PW_TRY(read_inputs());
@@ -107,7 +113,7 @@ Result<FxImport> Converter::finished() {
   if (graph_.outputs().empty())
     return fail(function_.span, "PW0513", "the function returns no value");
   for (const auto& [name, value] : env_)
-    if (!(value.own_name && !renamed_) && value.kind == Value::Kind::tensor &&
+    if (!(value.own_name && !emitter_.renamed()) && value.kind == Value::Kind::tensor &&
         value.tensor.valid() && graph_.named(value.tensor) &&
         graph_.value_name(value.tensor) != name)
       report_.aliases.emplace(name, graph_.value_name(value.tensor));
@@ -117,39 +123,33 @@ Result<FxImport> Converter::finished() {
   note_assumed_writes();
   note_untyped();
   copy_undeclared_writes(graph_);
-  if (!layer_names_.empty()) graph_ = without_layer_names();
+  if (!effects_.layer_names().empty()) graph_ = without_layer_names();
   settle_numbers(graph_);
   report_.nodes = graph_.node_count();
   return FxImport{graph_.compact(), std::move(report_)};
-}
-
-Value Converter::input_tensor(ValueId input) {
-  Value out = tensor(input);
-  memory_.storage_of(out.handle).input = input;
-  return out;
 }
 
 ValueId Converter::attribute_input(const std::string& name) {
   std::string word = name.substr(std::string_view("self.").size());
   std::replace(word.begin(), word.end(), '.', '_');
   if (const Value* known = env_.find(name)) return known->tensor;
-  once();
-  unique_names_ = unique_names_ && !names_.contains(word);
+  effects_.once();
+  if (names_.contains(word)) names_.set_not_distinct();
   ValueId v = graph_.add_input(word, given_type(word), InputKind::weight);
-  env_[name] = input_tensor(v);
+  env_[name] = versions_.input_tensor(v);
   return v;
 }
 
 // Erases buffers that only received results, and the views that led to them.
 void Converter::erase_buffers() {
-  std::vector<ValueId> work(dropped_.begin(), dropped_.end());
+  std::vector<ValueId> work(effects_.dropped().begin(), effects_.dropped().end());
   while (!work.empty()) {
     ValueId v = work.back();
     work.pop_back();
     NodeId n = graph_.producer(v);
     if (!n.valid() || !graph_.alive(n)) continue;
-    bool unused =
-        graph_.op_of(n).traits.view || makers_.contains(v);  // nodes that compute stay, read or not
+    bool unused = graph_.op_of(n).traits.view ||
+                  effects_.is_maker(v);  // nodes that compute stay, read or not
     for (std::size_t i = 0; i < graph_.result_count(n); ++i)
       unused = unused && graph_.unused(graph_.result(n, i));
     if (!unused) continue;
@@ -167,8 +167,7 @@ void Converter::erase_buffers() {
 // Finds statements that name the parts of tuples, `a = t[0]`; their names and types belong to the
 // results.
 void Converter::find_getitems() {
-  for (const Parameter& p : function_.parameters)
-    unique_names_ = names_.insert(p.name) && unique_names_;
+  for (const Parameter& p : function_.parameters) names_.bind(p.name);
   for (const Statement& s : function_.statements) {
     for (const Expr& target : s.targets) find_names(target);
     if (!functional_) find_functional(s.value);
@@ -207,26 +206,13 @@ void Converter::find_functional(const Expr& e) {
   for (const Expr& arg : e.args) find_functional(arg);
 }
 
-// Returns true if an expression reads the name. Few dumps need this: only results of unknown ops
-// may be other than tensors.
-bool Converter::reads(const std::string& name) const {
-  if (!read_names_) {
-    read_names_.emplace();
-    const auto add = [&](const Expr& e, auto&& self) -> void {
-      if (e.kind == Expr::Kind::name) read_names_->insert(e.text);
-      for (const Expr& arg : e.args) self(arg, self);
-    };
-    for (const Statement& s : function_.statements) add(s.value, add);
-  }
-  return read_names_->contains(name);
-}
-
 Status Converter::statement(const Statement& s) {
-  group_ = s.group;
+  emitter_.set_group(s.group);
   if (!statement_key(s)) return convert_statement(s);
   bool known = false;
   const Repeat<Value>* same = repeat_of(known);
-  if (same != nullptr && (same->opaque.empty() || same->read == reads(s.targets[0].text))) {
+  if (same != nullptr &&
+      (same->opaque.empty() || same->read == read_names_.contains(s.targets[0].text))) {
     hurry();
     repeat(*same, s);
     return {};
@@ -235,9 +221,7 @@ Status Converter::statement(const Statement& s) {
   Repeats<Value, Wanted>::Entry entry{repeats_.key, {}};
   const std::uint64_t hash = repeats_.hash;
   const Before before = now();
-  first_value_ = before.values;
-  repeatable_ = true;
-  trace_ = {};
+  emitter_.begin_statement();
   auto done = convert_statement(s);
   if (done) keep_repeat(s, std::move(entry), hash, before);
   return done;
@@ -267,7 +251,7 @@ Status Converter::convert_statement(const Statement& s) {
     if (producer.valid() &&
         (graph_.op_of(producer).name == "detach" || graph_.op_of(producer).name == "clone"))
       v = graph_.operand(producer, 0);
-    if (graph_.is_input(v) && !type_of(v)) graph_.set_type(v, site.result.type);
+    if (graph_.is_input(v) && !emitter_.type_of(v)) graph_.set_type(v, site.result.type);
   }
   if (!symbolic) take_strides(*value, s.type);
   value = as_stated(std::move(*value), s);
@@ -280,7 +264,7 @@ Status Converter::convert_statement(const Statement& s) {
 Status Converter::outputs(const Expr& e) {
   Site site{e.span, "", true, {}, {}};
   Value value = PW_TRY(evaluate(e, site));
-  if (auto done = resolve(value, site); !done) return done;
+  if (auto done = versions_.resolve(value, site); !done) return done;
   std::vector<std::pair<const Expr*, std::size_t>> named;
   const auto add = [&](const Value& v, const Expr* from, auto&& self) -> void {
     if (v.kind == Value::Kind::tensor) {
@@ -303,13 +287,14 @@ void Converter::name_output(const Expr& e, std::size_t at) {
   if (returned == nullptr || returned->kind != Value::Kind::tensor) return;
   const ValueId value = memory_.tensors[memory_.now(returned->handle)].value;
   if (graph_.value_name(value) == e.text || graph_.is_input(value)) return;
-  renamed_ = true;
+  emitter_.set_renamed();
   const ValueId held = graph_.find_value(e.text);
   if (held.valid() && (graph_.is_input(held) || graph_.is_output(held))) return;
-  if (held.valid()) graph_.rename(held, fresh(e.text));
-  if (made_up_.contains(std::string(graph_.value_name(value)))) return graph_.rename(value, e.text);
+  if (held.valid()) graph_.rename(held, names_.fresh(e.text));
+  if (names_.generated(graph_.value_name(value))) return graph_.rename(value, e.text);
   Site site{e.span, "", true, {}, {}};  // one value under two names
-  Result<Results> alias = emit("detach", {value}, {}, {{e.text, Types::unknown(), {}}}, site);
+  Result<Results> alias =
+      emitter_.emit("detach", {value}, {}, {{e.text, Types::unknown(), {}}}, site);
   if (alias) graph_.set_output(at, alias->front());
 }
 
@@ -319,22 +304,9 @@ Status Converter::write_back() {
   for (std::size_t i = 0; i < memory_.storages.size(); ++i) {
     const ValueId input = memory_.storages[i].input;
     if (!input.valid() || memory_.storages[i].writes.empty()) continue;
-    ValueId contents = PW_TRY(read(memory_.storages[i].root, site));
+    ValueId contents = PW_TRY(versions_.read(memory_.storages[i].root, site));
     if (contents != input) graph_.add_write(input, contents);
   }
-  return {};
-}
-
-// Resolves tensors to their present values; a name refers to memory, which may have been written
-// since.
-Status Converter::resolve(Value& value, const Site& site) {
-  if (value.kind == Value::Kind::tensor && value.handle.valid()) {
-    value.handle = memory_.now(value.handle);
-    ValueId now = PW_TRY(read(value.handle, site));
-    value.tensor = now;
-  }
-  for (Value& item : value.items)
-    if (auto done = resolve(item, site); !done) return done;
   return {};
 }
 
@@ -358,7 +330,11 @@ std::optional<Value> Converter::torch_word(const std::string& text) {
 }
 
 Result<Value> Converter::evaluate_name(const Expr& e) {
-  if (const Value* known = env_.find(e.text)) return *known;
+  if (const Value* known = env_.find(e.text)) {
+    Value out = *known;
+    if (out.kind == Value::Kind::integer) out.dim = symbols_.merged(out.dim);
+    return out;
+  }
   if (std::optional<Value> word = torch_word(e.text)) return *word;
   if (e.text.starts_with("self.")) {
     attribute_input(e.text);
@@ -377,7 +353,7 @@ Result<Value> Converter::evaluate(const Expr& e, const Site& site) {
   Value out;
   switch (e.kind) {
     case Expr::Kind::name: return evaluate_name(e);
-    case Expr::Kind::integer: return integer(e.integer);
+    case Expr::Kind::integer: return integer(context_.dims, e.integer);
     case Expr::Kind::real:
       out.kind = Value::Kind::real;
       out.real = e.real;
@@ -412,19 +388,19 @@ Result<Value> Converter::evaluate(const Expr& e, const Site& site) {
 }
 
 Result<Value> Converter::element(const Value& tuple, const Value& at, const Site& site) {
-  std::optional<std::int64_t> index = as_int(at);
+  std::optional<std::int64_t> index = as_int(context_.dims, at);
   if (tuple.kind == Value::Kind::list && index) {
     auto count = static_cast<std::int64_t>(tuple.items.size());
     if (*index < -count || *index >= count)
       return fail(site.span, "PW0512",
                   fmt::format("there is no result {}: the op has {}", *index, count));
     Value item = tuple.items[static_cast<std::size_t>(*index < 0 ? *index + count : *index)];
-    PW_TRY(resolve(item, site));
+    PW_TRY(versions_.resolve(item, site));
     return item;
   }
   if (tuple.kind == Value::Kind::tensor) {
     Value x = tuple, position = at;
-    for (Value* v : {&x, &position}) PW_TRY(resolve(*v, site));
+    for (Value* v : {&x, &position}) PW_TRY(versions_.resolve(*v, site));
     return subscript(x, position, site);
   }
   if (tuple.kind == Value::Kind::list) return part_of(tuple, at, site);
@@ -446,7 +422,7 @@ Result<Value> Converter::evaluate_binary(const Expr& e, const Site& site) {
   Result<Value> a = evaluate(e.args[0], inner), b = evaluate(e.args[1], inner);
   if (!a) return a;
   if (!b) return b;
-  for (Value* v : {&*a, &*b}) PW_TRY(resolve(*v, inner));
+  for (Value* v : {&*a, &*b}) PW_TRY(versions_.resolve(*v, inner));
   return infix(e.text, *a, *b, e.span, site);
 }
 
@@ -457,7 +433,7 @@ Result<Value> Converter::evaluate_call(const Expr& e, const Site& site) {
     Result<Value> v = evaluate(e.args[i], inner);
     if (!v) return v;
     const bool item = i == 0 && e.text == "operator.getitem" && v->kind == Value::Kind::list;
-    if (!item) PW_TRY(resolve(*v, inner));
+    if (!item) PW_TRY(versions_.resolve(*v, inner));
     if (i < e.positional())
       arguments.positional.push_back(std::move(*v));
     else
@@ -475,6 +451,36 @@ Result<Value> Converter::evaluate_call(const Expr& e, const Site& site) {
   std::optional<Value> done = PW_TRY(python(e.text, arguments, site));
   if (done) return *done;
   return call(e.text, arguments, site);
+}
+
+// The graph without the inputs that were only the names of layers.
+Graph Converter::without_layer_names() const {
+  Graph out(context_ptr_, graph_.name);
+  out.facts = graph_.facts;
+  std::vector<ValueId> map(graph_.value_bound());
+  for (ValueId v : graph_.inputs())
+    if (!effects_.layer_names().contains(v) || !graph_.unused(v))
+      map[v.index] = out.add_input(graph_.value_name(v), graph_.type(v), graph_.input_kind(v));
+  for (NodeId n : graph_.order()) {
+    NodeSpec spec;
+    spec.op = graph_.op(n);
+    spec.attributes = graph_.attributes(n);
+    spec.group = graph_.group(n);
+    spec.source = graph_.source(n);
+    for (ValueId v : graph_.operands(n)) spec.operands.push_back(v.valid() ? map[v.index] : v);
+    for (std::size_t i = 0; i < graph_.result_count(n); ++i) {
+      const ValueId v = graph_.result(n, i);
+      spec.results.push_back({graph_.type(v), std::string(graph_.value_name(v))});
+    }
+    const NodeId copy = out.add_node(spec);
+    for (std::size_t i = 0; i < graph_.result_count(n); ++i)
+      map[graph_.result(n, i).index] = out.result(copy, i);
+  }
+  const std::size_t returned = graph_.outputs().size() - graph_.written_inputs().size();
+  for (std::size_t i = 0; i < returned; ++i) out.add_output(map[graph_.outputs()[i].index]);
+  for (std::size_t i = 0; i < graph_.written_inputs().size(); ++i)
+    out.add_write(map[graph_.written_inputs()[i].index], map[graph_.outputs()[returned + i].index]);
+  return out;
 }
 
 }  // namespace pw::fx

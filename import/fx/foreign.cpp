@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "import/fx/apply.hpp"
 #include "import/fx/convert.hpp"
 
 namespace pw::fx {
@@ -52,7 +53,7 @@ ForeignValue Converter::foreign_value(const Value& value) const {
     case Value::Kind::string:
     case Value::Kind::dtype: break;
   }
-  if (std::optional<Attribute> a = as_any_attribute(value)) return {std::move(*a)};
+  if (std::optional<Attribute> a = as_any_attribute(context_.dims, value)) return {std::move(*a)};
   return {Absent{}, text_of(value)};
 }
 
@@ -92,7 +93,7 @@ Result<Results> Converter::build_item(const Bound& bound, const std::vector<Want
   const ForeignOp& op = *bound.mapping->foreign;
   BuildOptions options;
   options.source = site.source;
-  options.group = group_;
+  options.group = emitter_.group();
   options.scalars = scalars_of(graph_, *bound.env);
   OrReason<ForeignResults> built = build_foreign(graph_, op, *bound.env, options);
   if (!built) return fail(site.span, "PW0512", built.error());
@@ -107,46 +108,38 @@ Result<Results> Converter::build_item(const Bound& bound, const std::vector<Want
     if (!result.valid() || (maker.valid() && std::find(built->nodes.begin(), built->nodes.end(),
                                                        maker) != built->nodes.end()))
       continue;
-    Result<Results> same = emit("detach", {result}, {}, std::vector<Wanted>(1), site);
+    Result<Results> same = emitter_.emit("detach", {result}, {}, kUnnamed, site);
     if (!same) return same;
     result = same->front();
     built->nodes.push_back(graph_.producer(result));
   }
   for (std::size_t i = 0; i < results.size() && i < wanted.size(); ++i) {
     if (!results[i].valid()) continue;
-    Status checked = check_stated(results[i], wanted[i], op.op.empty() ? op.target : op.op);
+    Status checked =
+        emitter_.check_stated(results[i], wanted[i], op.op.empty() ? op.target : op.op);
     if (checked) continue;
     for (auto it = built->nodes.rbegin(); it != built->nodes.rend(); ++it) graph_.erase(*it);
     return forward(checked);
   }
   for (NodeId node : built->nodes)
     if (const std::string& name = graph_.op_of(node).name; name == "full" || name == "empty")
-      leave(makers_, trace_.makers, graph_.result(node));
+      effects_.add_maker(graph_.result(node));
   name_results(built->nodes, results, wanted, site);
   return results;
 }
 
 Applied Converter::foreign(const Bound& bound, const std::vector<Wanted>& wanted,
                            const Site& site) {
-  Result<Results> first = build_item(bound, wanted, site);
-  if (first) return std::optional(std::move(*first));
-  for (const auto& [name, value] : *bound.env) {  // literals of what is read may be counts
-    const ValueId* tensor = std::get_if<ValueId>(&value);
-    if (symbols_.empty() || !tensor || !tensor->valid() || !makers_.contains(*tensor)) continue;
-    const NodeId maker = graph_.producer(*tensor);
-    const AttributesId kept = graph_.attributes(maker);
-    const TypeId type = graph_.type(*tensor);
-    for (std::size_t choice = 0; symbolise_maker(*tensor, choice); ++choice) {
-      if (Result<Results> again = build_item(bound, wanted, site)) return std::optional(*again);
-      graph_.set_attributes(maker, kept);
-      graph_.set_type(*tensor, type);
-      report_.substitutions.pop_back();
-    }
-  }
+  std::vector<ValueId> tensors;
+  for (const auto& [name, value] : *bound.env)
+    if (const ValueId* tensor = std::get_if<ValueId>(&value)) tensors.push_back(*tensor);
+  Result<Results> built =
+      emitter_.with_symbols(tensors, [&] { return build_item(bound, wanted, site); });
+  if (built) return std::optional(std::move(*built));
   const std::vector<Mapping>* all = mappings_of(bound.mapping->target);
-  if (&all->back() != bound.mapping && first.error().front().code == "PW0511")
-    return fail(site.span, "PW0512", first.error().front().message);  // another item may agree
-  return forward(first);
+  if (&all->back() != bound.mapping && built.error().front().code == "PW0511")
+    return fail(site.span, "PW0512", built.error().front().message);  // another item may agree
+  return forward(built);
 }
 
 // Results get their names from the dump; intermediate values are named after the statement.
@@ -161,7 +154,7 @@ void Converter::name_results(const std::vector<NodeId>& nodes, const Results& re
       if (it != results.end() && at < wanted.size() && !wanted[at].name.empty())
         graph_.rename(v, wanted[at].name);
       else
-        graph_.rename(v, fresh(graph_.op_of(node).is_literal() ? "c" : base));
+        graph_.rename(v, names_.fresh(graph_.op_of(node).is_literal() ? "c" : base));
     }
 }
 

@@ -20,8 +20,8 @@ struct FxImport {
 Result<FxImport> import_fx(const ContextPtr& context, std::string_view text,
                            const FxOptions& options);
 
-/// Imports a graph held by a program: its inputs and calls as the tree of import/fx/text/ast.hpp. `form`
-/// is the report's.
+/// Imports a graph held by a program: its inputs and calls as the tree of import/fx/text/ast.hpp.
+/// `form` is the report's.
 Result<FxImport> import_fx(const ContextPtr& context, fx::Function function,
                            const FxOptions& options, std::string form);
 

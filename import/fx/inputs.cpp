@@ -93,6 +93,8 @@ std::map<std::string, InputKind> signed_kinds(std::string_view signature) {
 }  // namespace
 
 Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
+  if (symbol_changes_ != symbols_.changes()) known_types_.clear();
+  symbol_changes_ = symbols_.changes();
   if (const auto known = known_types_.find(text); known != known_types_.end()) return known->second;
   if (says_no_type(text)) return Types::unknown();
   const std::string_view word = trimmed(std::string_view(text).substr(0, text.find('[')));
@@ -116,7 +118,7 @@ void Converter::take_strides(const Value& value, std::string_view text) {
   if (begin == std::string_view::npos || value.kind != Value::Kind::tensor ||
       !value.handle.valid() || memory_.tensors[value.handle].base.valid())
     return;
-  const Type* type = type_of(value.tensor);
+  const Type* type = emitter_.type_of(value.tensor);
   const std::size_t end = text.find(']', begin + 1);
   if (type == nullptr || end == std::string_view::npos) return;
   Shape strides;
@@ -175,8 +177,7 @@ Status Converter::rename_symbols(const std::string& place, const std::string& na
     if (symbols_.renames(s) || graph_.facts.find(s))
       return fail(error_in(place, "PW0506", "this dim is already called `" + s + "`"));
     symbols_.rename(s, context_.dims.symbol(name));
-    known_types_.clear();
-    if (s != name) note(fmt::format("{}: renamed to {}", s, name));
+    if (s != name) effects_.note(fmt::format("{}: renamed to {}", s, name));
   }
   SymbolFact fact{options_.symbol_min, options_.symbol_max, 1, ""};
   if (graph_.facts.tokens().empty()) fact.role = "tokens";
@@ -224,7 +225,6 @@ Status Converter::read_symbols() {
       continue;
     }
     symbols_.add(name, *count);
-    known_types_.clear();
     SymbolFact fact;
     fact.min = std::min(options_.symbol_min, *count);
     fact.max = *count;
@@ -255,7 +255,7 @@ void Converter::fix_symbols() {
 Status Converter::read_symbol_input(const Parameter& p) {
   TextResult<DimId> dim = parse_dim(context_.dims, symbolic_text(p.type));
   if (!dim) return fail(p.type_span, "PW0505", dim.error().message, dim.error().help);
-  Value value = integer(0);
+  Value value = integer(context_.dims, 0);
   value.dim = symbols_.renamed(*dim);
   env_[p.name] = value;
   return {};
@@ -302,11 +302,11 @@ Status Converter::read_inputs() {
           context_.dims.is_symbol(changed.shape[0]))
         guess = context_.dims.print(changed.shape[0]);
     }
-    env_[p.name] = input_tensor(graph_.add_input(p.name, type, InputKind::input));
+    env_[p.name] = versions_.input_tensor(graph_.add_input(p.name, type, InputKind::input));
     take_strides(env_[p.name], p.type);
   }
   read_ranges();
-  read_equal_sizes();
+  sizes_.read(options_, symbols_);
   if (graph_.facts.tokens().empty() && !graph_.facts.symbols.empty()) {
     if (guess.empty() && graph_.facts.symbols.size() == 1)
       guess = graph_.facts.symbols.begin()->first;
@@ -349,10 +349,10 @@ void Converter::note_untyped() {
   constexpr std::size_t kShown = 3;
   std::vector<std::string_view> names;
   for (ValueId v : graph_.inputs())
-    if (!typed_ && !type_of(v) && !graph_.unused(v)) names.push_back(graph_.value_name(v));
+    if (!typed_ && !emitter_.type_of(v) && !graph_.unused(v)) names.push_back(graph_.value_name(v));
   for (NodeId n : graph_.order())
     for (std::size_t i = 0; i < graph_.result_count(n); ++i)
-      if (const ValueId v = graph_.result(n, i); !type_of(v) && !graph_.unused(v))
+      if (const ValueId v = graph_.result(n, i); !emitter_.type_of(v) && !graph_.unused(v))
         names.push_back(graph_.value_name(v));
   if (names.empty()) return;
   std::string shown;
@@ -413,7 +413,7 @@ std::optional<InputKind> Converter::said_kind(const std::string& name) {
 void Converter::classify_inputs() {
   std::vector<Shape> batches;
   for (ValueId v : graph_.inputs())
-    if (const Type* t = type_of(v); t && !is_float(t->dtype) && t->shape.size() >= 2)
+    if (const Type* t = emitter_.type_of(v); t && !is_float(t->dtype) && t->shape.size() >= 2)
       batches.push_back(t->shape);
   for (ValueId v : graph_.inputs()) {
     const std::string name(graph_.value_name(v));
@@ -421,9 +421,9 @@ void Converter::classify_inputs() {
       graph_.set_input_kind(v, *said);
       continue;
     }
-    const Type* t = type_of(v);
+    const Type* t = emitter_.type_of(v);
     InputKind kind = InputKind::weight;
-    if (rope_caches_.contains(v)) {
+    if (effects_.rope_caches().contains(v)) {
       kind = InputKind::buffer;
     } else if (!t) {
       kind = graph_.input_kind(v);

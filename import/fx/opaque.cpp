@@ -7,6 +7,7 @@
 
 #include "base/try.hpp"
 #include "import/fx/apply.hpp"
+#include "import/fx/convert.hpp"
 
 namespace pw::fx {
 namespace {
@@ -73,8 +74,8 @@ void Converter::take_argument(Skeleton& out, const std::string& name, const Valu
     out.plain = out.plain && depth == 0;
     out.text += fmt::format("%{}", out.operands.size());
     out.operands.push_back(value);
-  } else if (std::optional<Attribute> a = as_any_attribute(value)) {
-    out.attributes.emplace_back(key(name), std::move(*a));
+  } else if (std::optional<Attribute> a = as_any_attribute(context_.dims, value)) {
+    out.attributes.emplace_back(context_.strings.intern(name), std::move(*a));
     out.text += "$" + name;
   } else if (const bool call = value.kind == Value::Kind::other && !value.items.empty();
              (call || value.kind == Value::Kind::list) && depth < kMaxListDepth) {
@@ -136,13 +137,15 @@ std::vector<std::size_t> Converter::written_operands(const Skeleton& call, std::
         std::any_of(call.operands.begin(), call.operands.begin() + static_cast<std::ptrdiff_t>(i),
                     [&](const Value& before) { return before.handle == operand.handle; });
     // In a dump with types, an input without one is not a tensor: the name of a layer, for example.
-    const bool no_tensor = typed_ && graph_.is_input(operand.tensor) && !type_of(operand.tensor);
+    const bool no_tensor =
+        typed_ && graph_.is_input(operand.tensor) && !emitter_.type_of(operand.tensor);
     const bool named =
         unknown.arguments.empty() || std::find(unknown.arguments.begin(), unknown.arguments.end(),
                                                call.keywords[i]) != unknown.arguments.end();
     // An assumed write is limited to what can be expressed.
     const bool said = schema || !unknown.arguments.empty() || (in_place && i == 0);
-    if (!again && !no_tensor && named && (said || can_be_written(operand.handle))) out.push_back(i);
+    if (!again && !no_tensor && named && (said || versions_.can_be_written(operand.handle)))
+      out.push_back(i);
   }
   return out;
 }
@@ -203,7 +206,7 @@ std::vector<Wanted> Converter::opaque_results(const Site& site) const {
     wanted.resize(static_cast<std::size_t>(site.items.rbegin()->first) + 1);
     for (const auto& [index, item] : site.items) wanted[static_cast<std::size_t>(index)] = item;
   } else if (site.bound && (site.result.name.empty() || site.result.type != Types::unknown() ||
-                            reads(site.result.name))) {
+                            read_names_.contains(site.result.name))) {
     wanted = {site.result};
   }
   return wanted;
@@ -213,9 +216,10 @@ std::vector<Wanted> Converter::opaque_results(const Site& site) const {
 // there is no signature to consult.
 void Converter::make_symbolic(std::vector<Wanted>& wanted, std::string_view op,
                               const Skeleton& call) {
-  const bool symbolic = std::any_of(
-      call.operands.begin(), call.operands.end(),
-      [&](const Value& v) { return type_of(v.tensor) && symbols_.in(type_of(v.tensor)->shape); });
+  const bool symbolic =
+      std::any_of(call.operands.begin(), call.operands.end(), [&](const Value& v) {
+        return emitter_.type_of(v.tensor) && symbols_.in(emitter_.type_of(v.tensor)->shape);
+      });
   for (Wanted& w : wanted) {
     if (!symbolic || w.type == Types::unknown()) continue;
     Type type = context_.types[w.type];
@@ -224,8 +228,9 @@ void Converter::make_symbolic(std::vector<Wanted>& wanted, std::string_view op,
         dim = symbols.front();
     TypeId changed = context_.types.get(type.dtype, type.shape);
     if (changed == w.type) continue;
-    note(fmt::format("{}: {} became {}, because `{}` reads the symbol and has no signature", w.name,
-                     context_.types.print(w.type), context_.types.print(changed), op));
+    effects_.note(
+        fmt::format("{}: {} became {}, because `{}` reads the symbol and has no signature", w.name,
+                    context_.types.print(w.type), context_.types.print(changed), op));
     w.type = changed;
   }
 }
@@ -306,7 +311,7 @@ Value Converter::returned_value(const Returned& returned, const std::optional<Sc
       out.items.push_back(std::move(same));
       continue;
     }
-    Value item = tensor(results[next]);
+    Value item = versions_.tensor(results[next]);
     const char letter = listed ? schema->results[i].alias : '\0';
     if (std::optional<std::size_t> base = letter ? operand_of(*schema, call, letter) : std::nullopt)
       item.handle = opaque_view(call.operands[*base], graph_.producer(item.tensor), next, target);
@@ -327,10 +332,7 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
                             unknown.why.empty() ? "" : ": ", unknown.why),
                 "correct the declaration, or remove it to keep the op opaque");
   const std::string name = context_.ops[*op].name;
-  trace_.opaque.push_back(name);
-  if (!unknown.why.empty()) trace_.reasons.push_back(fmt::format("{}: {}", name, unknown.why));
-  ++report_.opaque[name];
-  if (!unknown.why.empty()) ++report_.reasons[trace_.reasons.back()];
+  effects_.add_opaque(name, unknown.why);
 
   const std::vector<std::size_t> written = written_operands(call, target, schema, unknown);
   const bool assumed = !schema && unknown.arguments.empty() && !unknown.functional;
@@ -345,29 +347,30 @@ Result<Value> Converter::opaque(std::string_view target, const Arguments& argume
     const ValueId old = call.operands[i].tensor;
     indices.push_back(context_.dims.constant(static_cast<std::int64_t>(i)));
     const bool named = returned.size() == 1 && returned[0] == i && !site.result.name.empty();
-    wanted.push_back({named ? site.result.name : fresh(std::string(graph_.value_name(old))),
+    wanted.push_back({named ? site.result.name : names_.fresh(std::string(graph_.value_name(old))),
                       graph_.type(old), site.span});
   }
   // In a functionalised call, a tensor passed twice is two tensors.
   if (unknown.arguments.empty()) unify_operands(call, written);
   if (!site.keys.empty()) {  // which result is which
     call.plain = false;
-    call.attributes.emplace_back(key("keys"), site.keys);
+    call.attributes.emplace_back(context_.strings.intern("keys"), site.keys);
   }
-  if (!call.plain) call.attributes.emplace_back(key("call"), call.text);
-  if (!written.empty()) call.attributes.emplace_back(key("writes"), std::move(indices));
+  if (!call.plain) call.attributes.emplace_back(context_.strings.intern("call"), call.text);
+  if (!written.empty())
+    call.attributes.emplace_back(context_.strings.intern("writes"), std::move(indices));
   if (std::optional<std::string> shared = shared_operands(call, written))
-    call.attributes.emplace_back(key("shared"), std::move(*shared));
+    call.attributes.emplace_back(context_.strings.intern("shared"), std::move(*shared));
 
   std::vector<ValueId> operands;
   for (const Value& v : call.operands) operands.push_back(v.tensor);
-  Results results = PW_TRY(emit(name, operands, std::move(call.attributes), wanted, site));
+  Results results = PW_TRY(emitter_.emit(*op, operands, std::move(call.attributes), wanted, site));
   if (!results.empty())  // it stays when its results take others' names
     graph_.give_name(graph_.producer(results.front()), site.result.name.empty()
                                                            ? graph_.value_name(results.front())
                                                            : std::string_view(site.result.name));
   for (std::size_t i = 0; i < written.size(); ++i)
-    PW_TRY(write(call.operands[written[i]].handle, results[own + i], site, assumed));
+    PW_TRY(versions_.write(call.operands[written[i]].handle, results[own + i], site, assumed));
 
   Value out = returned_value(returned, schema, call, results, target);
   if (out.items.empty()) return Value();

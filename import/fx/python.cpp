@@ -139,7 +139,7 @@ std::optional<Compare> comparison(std::string_view op) {
 bool Converter::bookkeeping(std::string_view callee) {
   for (std::string_view pattern : kBookkeeping) {
     if (!named(callee, pattern)) continue;
-    once();
+    effects_.once();
     ++report_.dropped[std::string(callee)];
     return true;
   }
@@ -183,7 +183,7 @@ Result<Value> Converter::infix(std::string_view op, const Value& a, const Value&
       for (std::int64_t i = 0; i < *dims.value(b.dim); ++i) d = dims.mul(d, a.dim);
     }
     if (d.valid()) {
-      Value out = integer(0);
+      Value out = integer(context_.dims, 0);
       out.dim = d;
       return out;
     }
@@ -234,7 +234,7 @@ std::optional<Value> Converter::number(std::string_view function, const std::vec
   Dims& dims = context_.dims;
   auto whole = [&](double x) -> std::optional<Value> {
     if (!(std::abs(x) < 9e15)) return std::nullopt;
-    return integer(static_cast<std::int64_t>(x));
+    return integer(context_.dims, static_cast<std::int64_t>(x));
   };
   auto ints = [&] {
     return std::all_of(of.begin(), of.end(),
@@ -288,7 +288,7 @@ Result<Value> Converter::attribute(const Value& x, const std::string& name, cons
   if (name == "T" || name == "mT")
     return torch_call(name == "T" ? "numpy_T" : "mT", true, {{x}, {}}, site);
   if (name == "data") return call("aten.detach", {{x}, {}}, site);
-  const Type* type = type_of(x.tensor);
+  const Type* type = emitter_.type_of(x.tensor);
   if (name == "dtype" && type) {
     Value out;
     out.kind = Value::Kind::dtype;
@@ -338,7 +338,7 @@ Result<std::optional<Value>> Converter::number_call(const std::string& callee,
   std::string name = callee.substr(
       callee.find_last_of("._") == std::string::npos ? 0 : callee.find_last_of("._") + 1);
   if (name == "len" && args.size() == 1 && args[0].kind == Value::Kind::list)
-    return Maybe(integer(static_cast<std::int64_t>(args[0].items.size())));
+    return Maybe(integer(context_.dims, static_cast<std::int64_t>(args[0].items.size())));
   if (std::optional<Value> out = number(name, args)) return Maybe(*out);
   const bool tensors = std::any_of(args.begin(), args.end(), is_tensor);
   if (!tensors) return Maybe(other("unknown"));
@@ -431,14 +431,14 @@ Status Converter::assign(const Expr& target, const Value& value, const Site& sit
     return fail(target.span, "PW0512",
                 fmt::format("{} names for {} items", target.args.size(), value.items.size()));
   for (std::size_t i = 0; i < target.args.size(); ++i) {
-    Value item = PW_TRY(element(value, integer(static_cast<std::int64_t>(i)), site));
+    Value item = PW_TRY(element(value, integer(context_.dims, static_cast<std::int64_t>(i)), site));
     if (auto ok = assign(target.args[i], item, site); !ok) return ok;
   }
   return {};
 }
 
 void Converter::find_names(const Expr& target) {
-  if (target.kind == Expr::Kind::name) unique_names_ = names_.insert(target.text) && unique_names_;
+  if (target.kind == Expr::Kind::name) names_.bind(target.text);
   for (const Expr& part : target.args) find_names(part);
 }
 
@@ -449,11 +449,11 @@ Result<Value> Converter::part_of(const Value& list, const Value& at, const Site&
       if (list.keys[i] == at.text) return list.items[i];
   const auto count = static_cast<std::int64_t>(list.items.size());
   auto bound = [&](const Value& v, std::int64_t left_out) {
-    const std::int64_t i = as_int(v).value_or(left_out);
+    const std::int64_t i = as_int(context_.dims, v).value_or(left_out);
     return std::clamp<std::int64_t>(i < 0 ? i + count : i, 0, count);
   };
   if (at.kind != Value::Kind::other || at.text != "slice" || at.items.size() != 3 ||
-      as_int(at.items[2]).value_or(1) != 1)
+      as_int(context_.dims, at.items[2]).value_or(1) != 1)
     return fail(site.span, "PW0512", "this value cannot be indexed");
   Value out = list;
   const std::int64_t from = bound(at.items[0], 0), to = bound(at.items[1], count);
@@ -475,7 +475,7 @@ Result<Value> Converter::as_stated(Value value, const Statement& s) {
     return real(number);
   TextResult<DimId> dim = parse_dim(context_.dims, text);
   if (!dim || text.starts_with("z")) return value;  // zf0 and the like are not integers
-  Value out = integer(0);
+  Value out = integer(context_.dims, 0);
   out.dim = symbols_.renamed(*dim);
   return out;
 }

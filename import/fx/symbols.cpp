@@ -7,6 +7,17 @@ namespace pw::fx {
 void Symbols::add(const std::string& name, std::int64_t count) {
   old_[name] = count;
   constants_[name] = context_.dims.constant(count);
+  ++changes_;
+}
+
+void Symbols::merge(const std::string& name, DimId to) {
+  merged_[name] = to;
+  rename(name, to);
+  for (auto& [symbol, now] : merged_) now = context_.dims.substitute(now, merged_);
+}
+
+DimId Symbols::merged(DimId dim) {
+  return merged_.empty() ? dim : context_.dims.substitute(dim, merged_);
 }
 
 DimId Symbols::to_old(DimId dim) {

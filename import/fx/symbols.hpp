@@ -21,8 +21,18 @@ class Symbols {
   }
 
   /// Renames a symbol of the dump, as other symbols may be renamed.
-  void rename(const std::string& name, DimId to) { renamed_[name] = to; }
+  void rename(const std::string& name, DimId to) {
+    renamed_[name] = to;
+    ++changes_;
+  }
   [[nodiscard]] bool renames(const std::string& name) const { return renamed_.contains(name); }
+  /// Replaces a symbol by an equal one, also in what was read before.
+  void merge(const std::string& name, DimId to);
+  /// Returns the dim with merged symbols replaced.
+  DimId merged(DimId dim);
+  [[nodiscard]] std::size_t merges() const { return merged_.size(); }
+  /// Returns how many symbols were added, renamed or merged: what depends on them is then stale.
+  [[nodiscard]] std::size_t changes() const { return changes_; }
   DimId renamed(DimId dim);
   TypeId renamed(TypeId type);
 
@@ -46,7 +56,8 @@ class Symbols {
 
   Context& context_;
   std::map<std::string, std::int64_t, std::less<>> old_;
-  std::map<std::string, DimId, std::less<>> constants_, renamed_;
+  std::map<std::string, DimId, std::less<>> constants_, renamed_, merged_;
+  std::size_t changes_ = 0;
 };
 
 }  // namespace pw::fx

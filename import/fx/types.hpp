@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "import/fx/text/ast.hpp"
 #include "import/fx/fx.hpp"
+#include "import/fx/text/ast.hpp"
 
 namespace pw::fx {
 

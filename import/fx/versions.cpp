@@ -1,12 +1,11 @@
-// Lazy versioning of memory: a write creates a new value of its storage, and a view of the written
-// tensor is derived again when it is read. A read applies the writes since the view was last
-// derived, or derives it from its base.
+#include "import/fx/versions.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "base/try.hpp"
-#include "import/fx/apply.hpp"
+#include "import/fx/put_back.hpp"
 
 namespace pw::fx {
 namespace {
@@ -20,20 +19,67 @@ bool may_return_itself(std::string_view target) {
          target.starts_with("aten.type_as") || target.starts_with("aten.dropout");
 }
 
+std::optional<Shape> strides_after(Context& context, const ViewStep& step, Shape strides,
+                                   bool& sure) {
+  Dims& dims = context.dims;
+  const std::string& op = context.ops[step.op].name;
+  const Shape& from = context.types[step.from].shape;
+  const Shape& to = context.types[step.results[step.result]].shape;
+  const auto axis = [&](std::string_view name) {
+    return static_cast<std::size_t>(
+        std::get<std::int64_t>(*context.attributes.find(step.attributes, name)));
+  };
+  sure = true;
+  if (op == "detach" || op == "split") return strides;
+  if (op == "reshape") return viewed_strides(dims, from, strides, to, sure);
+  if (op == "transpose") {
+    std::swap(strides[axis("dim0")], strides[axis("dim1")]);
+    return strides;
+  }
+  if (op == "slice") {
+    const std::size_t a = axis("dim");
+    strides[a] = dims.mul(strides[a], dims.constant(static_cast<std::int64_t>(axis("step"))));
+    return strides[a].valid() ? std::optional(strides) : std::nullopt;
+  }
+  sure = false;
+  return std::nullopt;
+}
+
 }  // namespace
+
+// ---- tensors
+
+Value Versions::tensor(ValueId v) {
+  Value out;
+  out.kind = Value::Kind::tensor;
+  out.tensor = v;
+  out.handle = memory_.add_storage(v, dense_strides_of(v));
+  return out;
+}
+
+Value Versions::input_tensor(ValueId input) {
+  Value out = tensor(input);
+  memory_.storage_of(out.handle).input = input;
+  return out;
+}
+
+std::optional<Shape> Versions::dense_strides_of(ValueId v) {
+  const Type* type = !tracks_ ? nullptr : emitter_.type_of(v);
+  return type ? dense_strides(context_.dims, type->shape) : std::nullopt;
+}
 
 // ---- reading
 
 // An assumed write affects its own argument only: memory that may be shared is not written.
-Touch Converter::touched(const Write& write, TensorId id) const {
+Touch Versions::touched(const Write& write, TensorId id) const {
   const Touch touch = memory_.touch(context_, write.tensor, id);
   return touch == Touch::unsure && write.assumed ? Touch::none : touch;
 }
 
-Result<ValueId> Converter::read(TensorId id, const Site& site) {
+Result<ValueId> Versions::read(TensorId id, const Site& site) {
   const std::size_t now = memory_.storage_of(id).writes.size();
   if (memory_.tensors[id].seen == now) return memory_.tensors[id].value;
-  once();
+  emitter_.effects().once();
   Result<ValueId> value =
       memory_.tensors[id].base.valid() ? read_view(id, site) : replay(id, 0, site);
   if (!value) return value;
@@ -44,7 +90,7 @@ Result<ValueId> Converter::read(TensorId id, const Site& site) {
 
 // Reads a view: its old value if no later write touched it, the written value if that write came
 // last, otherwise a part of its base.
-Result<ValueId> Converter::read_view(TensorId id, const Site& site) {
+Result<ValueId> Versions::read_view(TensorId id, const Site& site) {
   const std::vector<Write>& writes = memory_.storage_of(id).writes;
   const std::size_t seen = memory_.tensors[id].seen;
   std::size_t from = writes.size();  // writes from here on are parts of it, or elsewhere
@@ -63,7 +109,7 @@ Result<ValueId> Converter::read_view(TensorId id, const Site& site) {
 }
 
 // Returns the contents after the writes from `first` on to the tensor or to parts of it.
-Result<ValueId> Converter::replay(TensorId id, std::size_t first, const Site& site) {
+Result<ValueId> Versions::replay(TensorId id, std::size_t first, const Site& site) {
   ValueId value = memory_.tensors[id].value;
   for (std::size_t i = std::max(first, memory_.tensors[id].seen);
        i < memory_.storage_of(id).writes.size(); ++i) {
@@ -83,37 +129,41 @@ Result<ValueId> Converter::replay(TensorId id, std::size_t first, const Site& si
   return value;
 }
 
-Result<ValueId> Converter::derive(ValueId value, const std::vector<ViewStep>& steps,
-                                  const Site& site) {
+Result<ValueId> Versions::derive(ValueId value, const std::vector<ViewStep>& steps,
+                                 const Site& site) {
   for (const ViewStep& step : steps) {
-    Result<ValueId> next = derive_step(value, step, site);
+    Result<ValueId> next = derive_step(emitter_, value, step, site);
     if (!next) return next;
     value = *next;
   }
   return value;
 }
 
-Result<ValueId> Converter::derive_step(ValueId value, const ViewStep& step, const Site& site) {
-  std::vector<Wanted> wanted(step.results.size());
-  const bool imported = context_.ops[step.op].imported;
-  for (std::size_t i = 0; imported && i < wanted.size(); ++i) wanted[i].type = step.results[i];
-  Results results = PW_TRY(emit(context_.ops[step.op].name, {value},
-                                context_.attributes[step.attributes], wanted, site));
-  return results[step.result];
+// Resolves tensors to their present values; a name refers to memory, which may have been written
+// since.
+Status Versions::resolve(Value& value, const Site& site) {
+  if (value.kind == Value::Kind::tensor && value.handle.valid()) {
+    value.handle = memory_.now(value.handle);
+    ValueId now = PW_TRY(read(value.handle, site));
+    value.tensor = now;
+  }
+  for (Value& item : value.items)
+    if (auto done = resolve(item, site); !done) return done;
+  return {};
 }
 
 // ---- writing
 
-Status Converter::write(TensorId id, ValueId value, const Site& site, bool assumed) {
-  once();
+Status Versions::write(TensorId id, ValueId value, const Site& site, bool assumed) {
+  emitter_.effects().once();
   const Tensor& t = memory_.tensors[id];
   if (!t.inexpressible.empty())
     return fail(site.span, "PW0516",
                 fmt::format("a write through a view that `{}` creates cannot be expressed",
                             t.inexpressible),
                 "dump the graph after functionalisation (AOT autograd)");
-  ValueId fitting = PW_TRY(fit(value, t.value, site));
-  if (!t.base.valid()) dropped_.insert(t.value);
+  ValueId fitting = PW_TRY(fit(emitter_, value, t.value, site));
+  if (!t.base.valid()) emitter_.effects().drop(t.value);
   Storage& storage = memory_.storage_of(id);
   storage.writes.push_back({id, fitting, assumed});
   memory_.tensors[id].value = fitting;
@@ -122,7 +172,7 @@ Status Converter::write(TensorId id, ValueId value, const Site& site, bool assum
 }
 
 // Returns true if a write to the tensor can be applied to the tensor that it is a view of.
-bool Converter::can_be_written(TensorId id) const {
+bool Versions::can_be_written(TensorId id) const {
   static const std::set<std::string, std::less<>> kPutBack = {"detach", "transpose", "reshape",
                                                               "slice", "split"};
   for (; id.valid(); id = memory_.tensors[id].base) {
@@ -134,35 +184,10 @@ bool Converter::can_be_written(TensorId id) const {
   return true;
 }
 
-// Converts a value to the element type and extents of the tensor that it is written to.
-Result<ValueId> Converter::fit(ValueId value, ValueId like, const Site& site) {
-  if (graph_.type(value) == graph_.type(like) || !type_of(value) || !type_of(like)) return value;
-  const Type wanted = *type_of(like);
-  if (type_of(value)->dtype != wanted.dtype) {
-    Result<Results> cast = emit("cast", {value}, {{key("dtype"), wanted.dtype}}, kUnnamed, site);
-    if (!cast) return forward(cast);
-    value = cast->front();
-  }
-  const Shape given = type_of(value)->shape;
-  if (given == wanted.shape || (makers_.contains(like) && symbols_.in(given))) return value;
-  const bool same_count = count_of(given).valid() && count_of(given) == count_of(wanted.shape);
-  Result<Results> shaped = emit(same_count ? "reshape" : "expand", {value},
-                                {{key("shape"), wanted.shape}}, kUnnamed, site);
-  if (!shaped) return forward(shaped);
-  return shaped->front();
-}
-
-DimId Converter::count_of(const Shape& shape) {
-  DimId out = context_.dims.constant(1);
-  for (std::size_t i = 0; i < shape.size() && out.valid(); ++i)
-    out = context_.dims.mul(out, shape[i]);
-  return out;
-}
-
 // Returns the contents of `whole` after `write` to a view of it at any depth; `old`: the contents
 // before.
-Result<ValueId> Converter::put_back(TensorId whole, ValueId old, const Write& write,
-                                    const Site& site) {
+Result<ValueId> Versions::put_back(TensorId whole, ValueId old, const Write& write,
+                                   const Site& site) {
   std::vector<ViewStep> steps;  // from the whole to the view
   for (TensorId at = write.tensor; at != whole; at = memory_.tensors[at].base)
     steps.insert(steps.begin(), memory_.tensors[at].steps.begin(), memory_.tensors[at].steps.end());
@@ -174,149 +199,22 @@ Result<ValueId> Converter::put_back(TensorId whole, ValueId old, const Write& wr
   std::size_t last = steps.size();
   while (last > 0 && !needs(last - 1)) --last;
   for (std::size_t i = 0; i + 1 < last; ++i) {
-    Result<ValueId> next = derive_step(before.back(), steps[i], site);
+    Result<ValueId> next = derive_step(emitter_, before.back(), steps[i], site);
     if (!next) return next;
     before.push_back(*next);
   }
   ValueId value = write.value;
   for (std::size_t i = steps.size(); i-- > 0;) {
     Result<ValueId> outer =
-        put_back_step(steps[i], i < before.size() ? before[i] : ValueId(), value, site);
+        put_back_step(emitter_, steps[i], i < before.size() ? before[i] : ValueId(), value, site);
     if (!outer) return outer;
     value = *outer;
   }
   return value;
 }
 
-Result<ValueId> Converter::put_back_step(const ViewStep& step, ValueId old, ValueId part,
-                                         const Site& site) {
-  const std::string op = context_.ops[step.op].name;
-  const auto first = [](Result<Results> results) -> Result<ValueId> {
-    if (!results) return forward(results);
-    return results->front();
-  };
-  if (op == "detach") return part;
-  if (op == "transpose")
-    return first(emit("transpose", {part}, context_.attributes[step.attributes], kUnnamed, site));
-  if (op == "reshape" && step.from != Types::unknown())
-    return first(
-        emit("reshape", {part}, {{key("shape"), context_.types[step.from].shape}}, kUnnamed, site));
-  if (op == "slice" || op == "split") return put_back_slice(step, old, part, site);
-  if (op == "reshape") return put_back_unknown(part, site);
-  return fail(site.span, "PW0516",
-              op == "expand"
-                  ? std::string("a write to elements that `expand` repeats")
-                  : fmt::format("a write through a view that `{}` creates cannot be expressed", op),
-              "dump the graph after functionalisation (AOT autograd)");
-}
-
-// Without types the extents of what was viewed are not known: the write is kept as an op of its
-// own, which can be drawn and rewritten around, and which nothing runs.
-Result<ValueId> Converter::put_back_unknown(ValueId part, const Site& site) {
-  constexpr std::string_view kName = "write_through_view";
-  if (!context_.ops.find(kName).valid()) {
-    Op declared;
-    declared.name = kName;
-    declared.imported = true;
-    declared.traits.effect = true;
-    PW_TRY(context_.ops.declare(declared));
-  }
-  once();
-  ++report_.opaque[std::string(kName)];
-  ++report_.reasons[fmt::format("{}: a write through a view of a tensor of unknown shape", kName)];
-  Results whole = PW_TRY(emit(kName, {part}, {}, kUnnamed, site));
-  return whole.front();
-}
-
-Result<ValueId> Converter::put_back_slice(const ViewStep& step, ValueId old, ValueId part,
-                                          const Site& site) {
-  const auto attribute = [&](std::string_view name) {
-    return *context_.attributes.find(step.attributes, name);
-  };
-  const auto dim = [&](const Attribute& a) {
-    auto i = std::get_if<std::int64_t>(&a);
-    return i != nullptr ? context_.dims.constant(*i) : std::get<DimId>(a);
-  };
-  DimId start = context_.dims.constant(0), end;
-  std::int64_t stride = 1;
-  if (context_.ops[step.op].name == "split") {
-    const Attribute sizes = attribute("sizes");
-    const auto& parts = std::get<std::vector<DimId>>(sizes);
-    for (std::size_t i = 0; i < step.result; ++i) start = context_.dims.add(start, parts[i]);
-    end = context_.dims.add(start, parts[step.result]);
-  } else {
-    start = dim(attribute("start"));
-    end = dim(attribute("end"));
-    const Attribute given = attribute("step");
-    stride = std::get<std::int64_t>(given);
-  }
-  const std::int64_t axis = std::get<std::int64_t>(attribute("dim"));
-  if (stride != 1) return put_back_strided(old, part, axis, start, stride, site);
-  Result<Results> whole = emit("slice_scatter", {old, part},
-                               {{key("dim"), axis},
-                                {key("start"), bound_of(context_.dims, start)},
-                                {key("end"), bound_of(context_.dims, end)}},
-                               kUnnamed, site);
-  if (!whole) return forward(whole);
-  return whole->front();
-}
-
-// Replaces every stride-th element from `start` on. All but the last are the first of a group of
-// `stride` elements, so that they are replaced as a column; the last may have fewer after it.
-Result<ValueId> Converter::put_back_strided(ValueId old, ValueId part, std::int64_t axis,
-                                            DimId start, std::int64_t stride, const Site& site) {
-  Dims& dims = context_.dims;
-  const Shape whole = type_of(old)->shape, taken = type_of(part)->shape;
-  const auto at = static_cast<std::size_t>(axis);
-  const DimId groups = dims.sub(taken[at], dims.constant(1));
-  const DimId grouped = dims.mul(groups, dims.constant(stride));
-  const DimId last = dims.add(start, grouped);
-  const DimId behind = dims.add(last, dims.constant(1));
-  if (!behind.valid() || dims.value(taken[at]) == 0) return old;
-  Diagnostics failure;
-  const auto one = [&](std::string_view op, std::vector<ValueId> operands,
-                       AttributeList attributes) {
-    if (!failure.empty()) return ValueId();
-    Result<Results> results = emit(op, operands, std::move(attributes), kUnnamed, site);
-    if (results) return results->front();
-    failure = std::move(results.error());
-    return ValueId();
-  };
-  const auto slice = [&](ValueId x, std::int64_t along, DimId begin, DimId end) {
-    return one("slice", {x},
-               {{key("dim"), along},
-                {key("start"), bound_of(dims, begin)},
-                {key("end"), bound_of(dims, end)},
-                {key("step"), std::int64_t{1}}});
-  };
-  const auto split_axis = [&](Shape shape, DimId outer, DimId inner) {
-    shape[at] = outer;
-    shape.insert(shape.begin() + axis + 1, inner);
-    return shape;
-  };
-  const auto reshape = [&](ValueId x, Shape shape) {
-    return one("reshape", {x}, {{key("shape"), std::move(shape)}});
-  };
-  const DimId zero = dims.constant(0), unit = dims.constant(1);
-  const ValueId rows =
-      reshape(slice(old, axis, start, last), split_axis(whole, groups, dims.constant(stride)));
-  const ValueId column = reshape(slice(part, axis, zero, groups), split_axis(whole, groups, unit));
-  const ValueId rest = slice(rows, axis + 1, unit, dims.constant(stride));
-  Shape flat = whole;
-  flat[at] = grouped;
-  const ValueId middle =
-      reshape(one("cat", {column, rest}, {{key("dim"), axis + 1}}), std::move(flat));
-  const ValueId result =
-      one("cat",
-          {slice(old, axis, zero, start), middle, slice(part, axis, groups, taken[at]),
-           slice(old, axis, behind, whole[at])},
-          {{key("dim"), axis}});
-  if (!failure.empty()) return tl::unexpected<Diagnostics>(std::move(failure));
-  return result;
-}
-
-tl::unexpected<Diagnostics> Converter::refuse_unsure(TensorId written, TensorId wanted,
-                                                     const Site& site) {
+tl::unexpected<Diagnostics> Versions::refuse_unsure(TensorId written, TensorId wanted,
+                                                    const Site& site) {
   std::string by;
   for (TensorId t : {written, wanted})
     for (; t.valid() && by.empty(); t = memory_.tensors[t].base) {
@@ -338,8 +236,8 @@ tl::unexpected<Diagnostics> Converter::refuse_unsure(TensorId written, TensorId 
 
 // Finds results that share memory with arguments: a result that only views connect to an argument
 // is a view of it in memory too.
-TensorId Converter::tensor_of_result(ValueId result, std::span<const Value* const> arguments,
-                                     std::size_t first_new, std::string_view target) {
+TensorId Versions::tensor_of_result(ValueId result, std::span<const Value* const> arguments,
+                                    std::size_t first_new, std::string_view target) {
   std::vector<ViewStep> steps;
   for (ValueId at = result;;) {
     for (const Value* a : arguments)
@@ -361,8 +259,8 @@ TensorId Converter::tensor_of_result(ValueId result, std::span<const Value* cons
 }
 
 // Strides are known if those of each step are; `reshape` and `contiguous` copy if they must.
-TensorId Converter::add_view(const Value& base, std::vector<ViewStep> steps, ValueId value,
-                             std::string_view target) {
+TensorId Versions::add_view(const Value& base, std::vector<ViewStep> steps, ValueId value,
+                            std::string_view target) {
   const std::optional<Shape> known = memory_.tensors[base.handle].strides;
   bool sure = known.has_value(), copied = false;
   std::optional<Shape> strides = known;
@@ -373,12 +271,12 @@ TensorId Converter::add_view(const Value& base, std::vector<ViewStep> steps, Val
       sure = false;
       break;
     }
-    strides = strides_after(steps[i], *strides, sure);
+    strides = strides_after(context_, steps[i], *strides, sure);
     copied = !strides && sure;
   }
   const bool may_copy = target.starts_with("aten.reshape") || target.starts_with("aten.flatten");
   if (target.starts_with("aten.contiguous")) {
-    const Type* type = type_of(value);
+    const Type* type = emitter_.type_of(value);
     sure = strides && type != nullptr;
     copied = sure && !is_dense(context_.dims, type->shape, *strides);
     if (!copied && !sure) strides.reset();
@@ -397,42 +295,17 @@ TensorId Converter::add_view(const Value& base, std::vector<ViewStep> steps, Val
 
 // A view in memory whose elements were read one by one: nothing may be written to it or to its base
 // that the other's readers would see.
-TensorId Converter::gathered_view(const Value& base, ValueId value, std::string_view target) {
+TensorId Versions::gathered_view(const Value& base, ValueId value, std::string_view target) {
   if (!base.handle.valid()) return memory_.add_storage(value, dense_strides_of(value));
   const TensorId view = memory_.add_view(base.handle, {}, value, {});
   memory_.tensors[view].inexpressible = memory_.tensors[view].unsure = std::string(target);
   return view;
 }
 
-std::optional<Shape> Converter::strides_after(const ViewStep& step, Shape strides, bool& sure) {
-  Dims& dims = context_.dims;
-  const std::string& op = context_.ops[step.op].name;
-  const Shape& from = context_.types[step.from].shape;
-  const Shape& to = context_.types[step.results[step.result]].shape;
-  const auto axis = [&](std::string_view name) {
-    return static_cast<std::size_t>(
-        std::get<std::int64_t>(*context_.attributes.find(step.attributes, name)));
-  };
-  sure = true;
-  if (op == "detach" || op == "split") return strides;
-  if (op == "reshape") return viewed_strides(dims, from, strides, to, sure);
-  if (op == "transpose") {
-    std::swap(strides[axis("dim0")], strides[axis("dim1")]);
-    return strides;
-  }
-  if (op == "slice") {
-    const std::size_t a = axis("dim");
-    strides[a] = dims.mul(strides[a], dims.constant(static_cast<std::int64_t>(axis("step"))));
-    return strides[a].valid() ? std::optional(strides) : std::nullopt;
-  }
-  sure = false;
-  return std::nullopt;
-}
-
 // Results have the layout of the operands; products and tables are dense.
-std::optional<Shape> Converter::fresh_strides(ValueId value,
-                                              std::span<const Value* const> arguments) {
-  if (options_.no_writes || type_of(value) == nullptr) return std::nullopt;
+std::optional<Shape> Versions::fresh_strides(ValueId value,
+                                             std::span<const Value* const> arguments) {
+  if (!tracks_ || emitter_.type_of(value) == nullptr) return std::nullopt;
   const NodeId n = graph_.producer(value);
   static const std::set<std::string, std::less<>> kDense = {
       "mm", "addmm", "bmm", "scaled_mm", "embedding", "full", "empty", "cat"};
@@ -441,7 +314,7 @@ std::optional<Shape> Converter::fresh_strides(ValueId value,
     dense = true;
     for (const Value* a : arguments) {
       const std::optional<Shape>& strides = memory_.tensors[a->handle].strides;
-      const Type* given = type_of(a->tensor);
+      const Type* given = emitter_.type_of(a->tensor);
       dense = dense && strides && given && is_dense(context_.dims, given->shape, *strides);
     }
   }

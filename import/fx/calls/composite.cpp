@@ -2,42 +2,47 @@
 #include <array>
 
 #include "import/fx/apply.hpp"
+#include "import/fx/put_back.hpp"
 
 namespace pw::fx {
+namespace {
 
 // Broadcast, as far as it is known to work.
-std::optional<Shape> Converter::common_shape(const Shape& a, const Shape& b) const {
+std::optional<Shape> common_shape(const Dims& dims, const Shape& a, const Shape& b) {
   const Shape &longer = a.size() >= b.size() ? a : b, &shorter = a.size() >= b.size() ? b : a;
   Shape out = longer;
   for (std::size_t i = 0; i < shorter.size(); ++i) {
     DimId& to = out[longer.size() - shorter.size() + i];
-    const bool spreads = context_.dims.value(to) == 1;
-    if (to != shorter[i] && !spreads && context_.dims.value(shorter[i]) != 1) return std::nullopt;
+    const bool spreads = dims.value(to) == 1;
+    if (to != shorter[i] && !spreads && dims.value(shorter[i]) != 1) return std::nullopt;
     if (spreads) to = shorter[i];
   }
   return out;
 }
 
+}  // namespace
+
 // Batches broadcast; a vector is a row on the left, a column on the right.
-Applied Converter::matmul(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+Applied convert_matmul(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                       const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self")), y = tensor_of(bound.find("other"));
-  const Type *a = x ? type_of(*x) : nullptr, *b = y ? type_of(*y) : nullptr;
+  const Type *a = x ? emitter.type_of(*x) : nullptr, *b = y ? emitter.type_of(*y) : nullptr;
   if (!a || !b || a->dtype != b->dtype || a->shape.empty() || b->shape.empty()) return kNotThis;
-  const DimId one = context_.dims.constant(1);
+  const DimId one = emitter.dims().constant(1);
   Shape left = a->shape, right = b->shape;
   const bool row = left.size() == 1, column = right.size() == 1;
   if (row) left.insert(left.begin(), one);
   if (column) right.push_back(one);
-  const auto batch =
-      common_shape(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2));
+  const auto batch = common_shape(emitter.dims(), Shape(left.begin(), left.end() - 2),
+                                  Shape(right.begin(), right.end() - 2));
   if (!batch) return kNotThis;
-  Maker make = maker(site);
+  Maker make(emitter, site);
   const auto spread = [&](ValueId v, const Shape& matrix) {
-    const Type* type = type_of(v);
-    if (type && type->shape != matrix) v = make("reshape", {v}, {{key("shape"), matrix}});
+    const Type* type = emitter.type_of(v);
+    if (type && type->shape != matrix) v = make("reshape", {v}, {{"shape", matrix}});
     Shape whole = *batch;
     whole.insert(whole.end(), matrix.end() - 2, matrix.end());
-    return whole == matrix ? v : make("expand", {v}, {{key("shape"), whole}});
+    return whole == matrix ? v : make("expand", {v}, {{"shape", whole}});
   };
   const std::vector<ValueId> factors = {spread(*x, left), spread(*y, right)};
   Shape shape = *batch;
@@ -45,22 +50,21 @@ Applied Converter::matmul(const Bound& bound, const std::vector<Wanted>& wanted,
   if (!column) shape.push_back(right.back());
   const std::string_view op = batch->empty() ? "mm" : "bmm";
   if (!row && !column) return make.done(make(op, factors, {}, wanted));
-  return make.done(
-      make("reshape", {make(op, factors, {})}, {{key("shape"), std::move(shape)}}, wanted));
+  return make.done(make("reshape", {make(op, factors, {})}, {{"shape", std::move(shape)}}, wanted));
 }
 
 // Repeats each element in place along an axis, or along the flattened tensor.
-Applied Converter::repeat_interleave(const Bound& bound, const std::vector<Wanted>& wanted,
-                                     const Site& site) {
+Applied convert_repeat_interleave(Emitter& emitter, const Bound& bound,
+                                  const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
   const Value &repeats = *bound.find("repeats"), &dim = *bound.find("dim");
   if (!type || repeats.kind != Value::Kind::integer) return kNotThis;
-  Dims& dims = context_.dims;
+  Dims& dims = emitter.dims();
   Shape shape = type->shape;
-  std::optional<std::size_t> axis = axis_of(as_int(dim), shape.size());
+  std::optional<std::size_t> axis = axis_of(as_int(emitter.dims(), dim), shape.size());
   if (dim.kind == Value::Kind::none) {
-    const DimId count = count_of(shape);
+    const DimId count = count_of(dims, shape);
     if (!count.valid()) return kNotThis;
     shape = {count};
     axis = 0;
@@ -72,32 +76,33 @@ Applied Converter::repeat_interleave(const Bound& bound, const std::vector<Wante
   apart.insert(apart.begin() + (behind - shape.begin()), dims.constant(1));
   spread.insert(spread.begin() + (behind - shape.begin()), repeats.dim);
   shape[*axis] = most;
-  Maker make = maker(site);
-  const ValueId wide = make("expand", {make("reshape", {*x}, {{key("shape"), std::move(apart)}})},
-                            {{key("shape"), std::move(spread)}});
-  return make.done(make("reshape", {wide}, {{key("shape"), std::move(shape)}}, wanted));
+  Maker make(emitter, site);
+  const ValueId wide = make("expand", {make("reshape", {*x}, {{"shape", std::move(apart)}})},
+                            {{"shape", std::move(spread)}});
+  return make.done(make("reshape", {wide}, {{"shape", std::move(shape)}}, wanted));
 }
 
 // Elements shifted past the end of an axis come back at its start. Without axes, the tensor is
 // rolled as if it were flat.
-Applied Converter::roll(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+Applied convert_roll(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                     const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
   const std::optional<Shape> shifts = as_shape(*bound.find("shifts"));
   const auto listed = as_shape(*bound.find("dims"));
   if (!type || !shifts || !listed) return kNotThis;
-  Dims& dims = context_.dims;
+  Dims& dims = emitter.dims();
   const Shape shape = type->shape;
   const bool flat = listed->empty();
   if (shifts->size() != (flat ? 1 : listed->size())) return kNotThis;
-  Maker make = maker(site);
+  Maker make(emitter, site);
   ValueId out = *x;
-  if (flat) out = make("reshape", {out}, {{key("shape"), Shape{count_of(shape)}}});
+  if (flat) out = make("reshape", {out}, {{"shape", Shape{count_of(dims, shape)}}});
   for (std::size_t i = 0; i < shifts->size(); ++i) {
     const auto shift = dims.value((*shifts)[i]);
     const auto axis =
         flat ? std::optional<std::size_t>(0) : axis_of(dims.value((*listed)[i]), shape.size());
-    const Type* now = type_of(out);
+    const Type* now = emitter.type_of(out);
     if (!shift || !axis || !now) return kNotThis;
     const DimId size = now->shape[*axis];
     if (dims.value(size) == 0) continue;
@@ -109,27 +114,28 @@ Applied Converter::roll(const Bound& bound, const std::vector<Wanted>& wanted, c
     out = make("cat",
                {part_of_axis(make, out, *axis, cut, size),
                 part_of_axis(make, out, *axis, dims.constant(0), cut)},
-               {{key("dim"), static_cast<std::int64_t>(*axis)}});
+               {{"dim", static_cast<std::int64_t>(*axis)}});
   }
-  return make.done(make("reshape", {out}, {{key("shape"), shape}}, wanted));
+  return make.done(make("reshape", {out}, {{"shape", shape}}, wanted));
 }
 
 // The output extents follow from the input extents, as in PyTorch.
-Applied Converter::conv_transpose(const Bound& bound, const std::vector<Wanted>& wanted,
-                                  const Site& site) {
+Applied convert_conv_transpose(Emitter& emitter, const Bound& bound,
+                               const std::vector<Wanted>& wanted, const Site& site) {
   const auto x = tensor_of(bound.find("input")), w = tensor_of(bound.find("weight"));
-  const Type *type = x ? type_of(*x) : nullptr, *of_weight = w ? type_of(*w) : nullptr;
+  const Type *type = x ? emitter.type_of(*x) : nullptr,
+             *of_weight = w ? emitter.type_of(*w) : nullptr;
   if (!type || !of_weight || of_weight->shape.size() < 3 ||
       type->shape.size() != of_weight->shape.size())
     return kNotThis;
   const std::size_t axes = type->shape.size() - 2;
-  const auto stride = of_each_axis(bound.find("stride"), axes, 1),
-             padding = of_each_axis(bound.find("padding"), axes, 0),
-             more = of_each_axis(bound.find("output_padding"), axes, 0),
-             dilation = of_each_axis(bound.find("dilation"), axes, 1);
-  const std::optional<std::int64_t> groups = as_int(*bound.find("groups"));
+  const auto stride = of_each_axis(emitter, bound.find("stride"), axes, 1),
+             padding = of_each_axis(emitter, bound.find("padding"), axes, 0),
+             more = of_each_axis(emitter, bound.find("output_padding"), axes, 0),
+             dilation = of_each_axis(emitter, bound.find("dilation"), axes, 1);
+  const std::optional<std::int64_t> groups = as_int(emitter.dims(), *bound.find("groups"));
   if (!stride || !padding || !more || !dilation || !groups) return kNotThis;
-  Dims& dims = context_.dims;
+  Dims& dims = emitter.dims();
   const DimId one = dims.constant(1), two = dims.constant(2);
   Shape size;
   for (std::size_t i = 0; i < axes; ++i) {
@@ -139,22 +145,23 @@ Applied Converter::conv_transpose(const Bound& bound, const std::vector<Wanted>&
     size.push_back(dims.add(dims.add(out, (*more)[i]), one));
   }
   const std::optional<ValueId> bias = tensor_of(bound.find("bias"));
-  return some(emit("transposed_convolution", {*x, *w, bias.value_or(ValueId())},
-                   {{key("size"), std::move(size)},
-                    {key("stride"), *stride},
-                    {key("padding"), *padding},
-                    {key("dilation"), *dilation},
-                    {key("groups"), *groups}},
-                   wanted, site));
+  return some(emitter.emit("transposed_convolution", {*x, *w, bias.value_or(ValueId())},
+                           {{"size", std::move(size)},
+                            {"stride", *stride},
+                            {"padding", *padding},
+                            {"dilation", *dilation},
+                            {"groups", *groups}},
+                           wanted, site));
 }
 
 // One axis as several; one of them may be -1.
-Applied Converter::unflatten(const Bound& bound, const std::vector<Wanted>& wanted,
-                             const Site& site) {
+Applied convert_unflatten(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                          const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
   std::optional<Shape> sizes = as_shape(*bound.find("sizes"));
-  const auto axis = type ? axis_of(as_int(*bound.find("dim")), type->shape.size()) : std::nullopt;
+  const auto axis =
+      type ? axis_of(as_int(emitter.dims(), *bound.find("dim")), type->shape.size()) : std::nullopt;
   if (!axis || !sizes || sizes->empty()) return kNotThis;
   Shape shape = type->shape;
   const auto place = shape.begin() + static_cast<std::ptrdiff_t>(*axis);
@@ -162,24 +169,25 @@ Applied Converter::unflatten(const Bound& bound, const std::vector<Wanted>& want
   DimId rest = whole;
   DimId* open = nullptr;
   for (DimId& size : *sizes) {
-    if (context_.dims.value(size) == -1) {
+    if (emitter.dims().value(size) == -1) {
       if (open) return kNotThis;
       open = &size;
     } else if (rest.valid()) {
-      rest = context_.dims.value(size) == 0 ? DimId() : context_.dims.div(rest, size);
+      rest = emitter.dims().value(size) == 0 ? DimId() : emitter.dims().div(rest, size);
     }
   }
   if (open && !rest.valid()) return kNotThis;
   if (open) *open = rest;
-  if (count_of(*sizes) != whole) return kNotThis;
+  if (count_of(emitter.dims(), *sizes) != whole) return kNotThis;
   shape.insert(shape.erase(place), sizes->begin(), sizes->end());
-  return reshape_to(*x, std::move(shape), wanted, site);
+  return reshape_to(emitter, *x, std::move(shape), wanted, site);
 }
 
 // The windows of an image, each a column of [channels × window, windows].
-Applied Converter::im2col(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+Applied convert_im2col(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                       const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
   constexpr std::array kNames = {"kernel_size", "dilation", "padding", "stride"};
   std::array<std::array<DimId, 2>, kNames.size()> given;
   for (std::size_t i = 0; i < kNames.size(); ++i) {
@@ -189,11 +197,11 @@ Applied Converter::im2col(const Bound& bound, const std::vector<Wanted>& wanted,
   }
   const auto& [kernel, dilation, padding, stride] = given;
   if (!type || type->shape.size() < 3 || type->shape.size() > 4) return kNotThis;
-  Dims& dims = context_.dims;
+  Dims& dims = emitter.dims();
   const DimId one = dims.constant(1);
   const Shape shape = type->shape;
   const std::size_t rows = shape.size() - 2;
-  Maker make = maker(site);
+  Maker make(emitter, site);
   std::optional<ValueId> out =
       padded(make, *x, {{padding[1], padding[1]}, {padding[0], padding[0]}}, 0.0);
   std::array<DimId, 2> counts;
@@ -208,7 +216,7 @@ Applied Converter::im2col(const Bound& bound, const std::vector<Wanted>& wanted,
     if (!places) return kNotThis;
     // After the first two axes of the image, [windows, window] of the rows replace one axis.
     const auto axis = static_cast<std::int64_t>(rows + 2 * i);
-    out = make("index", {*out, *places}, {{key("dim"), axis}});
+    out = make("index", {*out, *places}, {{"dim", axis}});
   }
   if (!out) return kNotThis;
   std::vector<std::size_t> order;
@@ -219,7 +227,7 @@ Applied Converter::im2col(const Bound& bound, const std::vector<Wanted>& wanted,
   columns.push_back(dims.mul(counts[0], counts[1]));
   if (!columns.back().valid() || !columns[columns.size() - 2].valid()) return kNotThis;
   return make.done(
-      make("reshape", {in_order(make, *out, order)}, {{key("shape"), std::move(columns)}}, wanted));
+      make("reshape", {in_order(make, *out, order)}, {{"shape", std::move(columns)}}, wanted));
 }
 
 }  // namespace pw::fx

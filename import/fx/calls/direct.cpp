@@ -18,12 +18,12 @@ const Value* Converter::input(std::string_view name) const { return env_.find(na
 Value Converter::add_weight(const std::string& name, TypeId type) {
   const std::string free = graph_.fresh_name(name);
   names_.insert(free);
-  return input_tensor(graph_.add_input(free, type, InputKind::weight));
+  return versions_.input_tensor(graph_.add_input(free, type, InputKind::weight));
 }
 
 OrReason<Value> Converter::try_call(std::string_view target, const Arguments& arguments,
                                     const std::string& name) {
-  const Site site{function_.span, "", true, {fresh(name), Types::unknown(), {}}, {}};
+  const Site site{function_.span, "", true, {names_.fresh(name), Types::unknown(), {}}, {}};
   const std::size_t first_new = graph_.node_bound();
   std::string why;
   Result<std::optional<Outcome>> known = known_call(target, arguments, site, false, why);
@@ -33,23 +33,21 @@ OrReason<Value> Converter::try_call(std::string_view target, const Arguments& ar
   return tl::unexpected<std::string>(why.empty() ? std::string(target) + " is not known" : why);
 }
 
-OrReason<std::vector<Value>> Converter::try_op(
-    std::string_view op, const std::vector<Value>& operands,
-    const std::vector<std::pair<std::string_view, Attribute>>& attributes,
-    const std::string& name) {
-  const Site site{function_.span, "", true, {fresh(name), Types::unknown(), {}}, {}};
+OrReason<std::vector<Value>> Converter::try_op(std::string_view op,
+                                               const std::vector<Value>& operands,
+                                               const NamedAttributes& attributes,
+                                               const std::string& name) {
+  const Site site{function_.span, "", true, {names_.fresh(name), Types::unknown(), {}}, {}};
   std::vector<ValueId> values;
   for (const Value& operand : operands) {
-    const std::optional<ValueId> value = as_operand(operand, site);
+    const std::optional<ValueId> value = emitter_.as_operand(operand, site);
     if (!value) return tl::unexpected<std::string>("an operand is not a tensor");
     values.push_back(*value);
   }
-  AttributeList list;
-  for (const auto& [attribute, value] : attributes) list.emplace_back(key(attribute), value);
-  Result<Results> results = emit(op, values, std::move(list), {site.result}, site);
+  Result<Results> results = emitter_.emit(op, values, attributes, {site.result}, site);
   if (!results) return tl::unexpected<std::string>(results.error().front().message);
   std::vector<Value> out;
-  for (const ValueId result : *results) out.push_back(tensor(result));
+  for (const ValueId result : *results) out.push_back(versions_.tensor(result));
   return out;
 }
 
@@ -85,7 +83,7 @@ Result<Value> Converter::add_unseen(const std::string& name, const std::vector<V
     for (const Value& item : read.items) request.operands.push_back(item.tensor);
   }
   NodeId node = PW_TRY(build_node(graph_, request));
-  return tensor(graph_.result(node));
+  return versions_.tensor(graph_.result(node));
 }
 
 Status Converter::state_type(const Value& value, const std::string& type) {
@@ -113,7 +111,7 @@ Result<Value> Converter::keep_call(std::string_view target, const Arguments& arg
 void Converter::name(const Value& value, const std::string& name) {
   if (value.kind != Value::Kind::tensor || graph_.is_input(value.tensor)) return;
   const std::string now(graph_.value_name(value.tensor));
-  if (!made_up_.contains(now) || graph_.fresh_name(name) != name) return;
+  if (!names_.generated(now) || graph_.fresh_name(name) != name) return;
   graph_.rename(value.tensor, name);
   names_.insert(name);
 }
@@ -125,7 +123,8 @@ Result<FxImport> Converter::finish(const std::vector<std::pair<std::string, Valu
     if (graph_.value_name(output) != name &&
         graph_.fresh_name(name) == name) {  // one value, two names
       const Site site{function_.span, "", true, {}, {}};
-      Result<Results> alias = emit("detach", {output}, {}, {{name, Types::unknown(), {}}}, site);
+      Result<Results> alias =
+          emitter_.emit("detach", {output}, {}, {{name, Types::unknown(), {}}}, site);
       if (!alias) return forward(alias);
       output = alias->front();
     }

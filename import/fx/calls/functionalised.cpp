@@ -5,6 +5,7 @@
 
 #include "base/try.hpp"
 #include "import/fx/apply.hpp"
+#include "import/fx/convert.hpp"
 
 namespace pw::fx {
 
@@ -23,9 +24,10 @@ Result<Value> Converter::functionalised(const Arguments& arguments, const Site& 
   if (known->results.empty()) {
     out.items.emplace_back();
   } else {
-    for (ValueId v : known->results) out.items.push_back(tensor(v));
+    for (ValueId v : known->results) out.items.push_back(versions_.tensor(v));
   }
-  for (const auto& [argument, contents] : known->written) out.items.push_back(tensor(contents));
+  for (const auto& [argument, contents] : known->written)
+    out.items.push_back(versions_.tensor(contents));
   return out;
 }
 
@@ -71,8 +73,8 @@ Result<Value> Converter::functionalised_unknown(std::string_view target, const A
     const ValueId contents = memory_.tensors[fresh_ones[i].handle].value;
     auto wanted = site.items.find(static_cast<int>(i) + 1);
     if (wanted != site.items.end() && !wanted->second.name.empty())
-      rename(contents, wanted->second.name);
-    out.items.push_back(tensor(contents));
+      emitter_.rename(contents, wanted->second.name);
+    out.items.push_back(versions_.tensor(contents));
   }
   return out;
 }
@@ -98,7 +100,7 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
     if (base.kind != Value::Kind::tensor)
       return fail(site.span, "PW0512", "`_all_bases` contains an item that is not a tensor");
     Value copy = base;
-    copy.handle = memory_.add_storage(base.tensor, dense_strides_of(base.tensor));
+    copy.handle = memory_.add_storage(base.tensor, versions_.dense_strides_of(base.tensor));
     bases.push_back(std::move(copy));
   }
   Arguments inner;
@@ -121,7 +123,7 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
   Value returned;
   if (known) {
     for (const auto& [argument, contents] : known->written)
-      if (argument.handle.valid()) PW_TRY(write(argument.handle, contents, site));
+      if (argument.handle.valid()) PW_TRY(versions_.write(argument.handle, contents, site));
     if (!known->results.empty()) returned = as_result(*known, inner, first_new, target);
   } else {
     Result<Value> kept = opaque(target, inner, call_site, unknown);
@@ -133,13 +135,13 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
   out.kind = Value::Kind::list;
   out.items.push_back(std::move(returned));
   for (std::size_t i = 0; i < bases.size(); ++i) {
-    ValueId now = PW_TRY(read(bases[i].handle, site));
+    ValueId now = PW_TRY(versions_.read(bases[i].handle, site));
     auto wanted = site.items.find(static_cast<int>(i) + 1);
     if (wanted != site.items.end() && !wanted->second.name.empty() && now != bases[i].tensor) {
-      PW_TRY(check_stated(now, wanted->second, target));
-      if (graph_.value_name(now) != wanted->second.name) rename(now, wanted->second.name);
+      PW_TRY(emitter_.check_stated(now, wanted->second, target));
+      if (graph_.value_name(now) != wanted->second.name) emitter_.rename(now, wanted->second.name);
     }
-    out.items.push_back(tensor(now));
+    out.items.push_back(versions_.tensor(now));
   }
   return out;
 }
@@ -152,7 +154,7 @@ Result<Value> Converter::argument_of_base(const Arguments& arguments, const std:
   };
   const Value& index = *part("base_index");
   if (index.kind == Value::Kind::none) return Value();
-  std::optional<std::int64_t> at = as_int(index);
+  std::optional<std::int64_t> at = as_int(context_.dims, index);
   if (!at || *at < 0 || static_cast<std::size_t>(*at) >= bases.size())
     return fail(site.span, "PW0512",
                 fmt::format("`_{}_base_index` is not an index of `_all_bases`", name));
@@ -208,9 +210,9 @@ Result<Value> Converter::strided_view(const Value& base, const Value& size, cons
         fmt::format("an argument of `{}` is a view of its base that slices cannot express", target),
         "its sizes and strides do not divide those of the base");
   };
-  const Type* type = type_of(base.tensor);
+  const Type* type = emitter_.type_of(base.tensor);
   std::optional<Shape> sizes = as_shape(size), strides = as_shape(stride);
-  std::optional<std::int64_t> left = as_int(offset);
+  std::optional<std::int64_t> left = as_int(context_.dims, offset);
   if (!type || !sizes || !strides || sizes->size() != strides->size() || !left) return refuse();
   Dims& dims = context_.dims;
   const Shape shape = type->shape;
@@ -246,14 +248,15 @@ Result<Value> Converter::strided_view(const Value& base, const Value& size, cons
     }
     if (at == 0 && step == 1 && extent == shape[axis]) continue;
     if (step != 1 && !dims.value(extent)) return refuse();
-    Value end = integer(0);
+    Value end = integer(context_.dims, 0);
     end.dim = step == 1 ? dims.add(dims.constant(at), extent)
                         : dims.constant(at + (*dims.value(extent) - 1) * step + 1);
     if (const auto last = dims.value(end.dim); count && last && *last > *count) return refuse();
-    Result<Value> part = call(
-        "aten.slice.Tensor",
-        {{view, integer(static_cast<std::int64_t>(axis)), integer(at), end, integer(step)}, {}},
-        site);
+    Result<Value> part = call("aten.slice.Tensor",
+                              {{view, integer(context_.dims, static_cast<std::int64_t>(axis)),
+                                integer(context_.dims, at), end, integer(context_.dims, step)},
+                               {}},
+                              site);
     if (!part) return part;
     view = *part;
   }

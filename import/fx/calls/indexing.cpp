@@ -8,6 +8,13 @@
 namespace pw::fx {
 namespace {
 
+struct Chosen {
+  std::vector<std::size_t> axes;   ///< that are indexed
+  std::vector<ValueId> indices;    ///< of each
+  std::vector<std::size_t> order;  ///< the axes, and then the others
+  bool together = false;           ///< the axes are adjacent
+};
+
 /// Returns true for PyTorch's index dtypes, i32 and i64.
 bool is_index(DType dtype) { return dtype == DType::i32 || dtype == DType::i64; }
 
@@ -20,64 +27,22 @@ std::string_view reduction_of(std::string_view target, const Value* how) {
   return known == kKnown.end() ? std::string_view() : *known;
 }
 
-}  // namespace
-
-// ---- nodes one after the other
-
-ValueId Maker::operator()(std::string_view op, const std::vector<ValueId>& operands,
-                          AttributeList attributes, const std::vector<Wanted>& names) {
-  if (failure_) return ValueId();
-  Result<Results> results = emit_(op, operands, std::move(attributes), names);
-  if (results) return results->front();
-  failure_ = results.error();
-  return ValueId();
-}
-
-Applied Maker::done(ValueId value) const {
-  if (failure_) return tl::unexpected<Diagnostics>(*failure_);
-  return std::optional(Results{value});
-}
-
-Maker Converter::maker(const Site& site) {
-  return Maker([this, &site](std::string_view op, const std::vector<ValueId>& operands,
-                             AttributeList attributes, const std::vector<Wanted>& names) {
-    return emit(op, operands, std::move(attributes), names, site);
-  });
-}
-
-// Axis to[i] as axis i.
-ValueId Converter::in_order(Maker& make, ValueId x, const std::vector<std::size_t>& to) {
-  std::vector<std::size_t> now(to.size());
-  std::iota(now.begin(), now.end(), std::size_t{0});
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    const auto j = static_cast<std::size_t>(std::find(now.begin(), now.end(), to[i]) - now.begin());
-    if (j == i) continue;
-    std::swap(now[i], now[j]);
-    x = make(
-        "transpose", {x},
-        {{key("dim0"), static_cast<std::int64_t>(i)}, {key("dim1"), static_cast<std::int64_t>(j)}});
-  }
-  return x;
-}
-
-// ---- x[i, :, j]
-
 // Returns the tensors among the indices, as i64, with their axes; nothing if another kind of index
 // occurs.
-std::optional<Converter::Chosen> Converter::chosen_axes(Maker& make, const Value* indices,
-                                                        std::size_t rank) {
+std::optional<Chosen> chosen_axes(Maker& make, const Value* indices, std::size_t rank) {
+  Emitter& emitter = make.emitter();
   if (!indices || indices->kind != Value::Kind::list || indices->items.size() > rank)
     return std::nullopt;
   Chosen out;
   for (std::size_t i = 0; i < indices->items.size(); ++i) {
     const Value& item = indices->items[i];
     if (item.kind == Value::Kind::none) continue;
-    const Type* type = item.kind == Value::Kind::tensor ? type_of(item.tensor) : nullptr;
+    const Type* type = item.kind == Value::Kind::tensor ? emitter.type_of(item.tensor) : nullptr;
     if (!type || !is_index(type->dtype)) return std::nullopt;
     out.axes.push_back(i);
     out.indices.push_back(type->dtype == DType::i64
                               ? item.tensor
-                              : make("cast", {item.tensor}, {{key("dtype"), DType::i64}}));
+                              : make("cast", {item.tensor}, {{"dtype", DType::i64}}));
   }
   if (out.axes.empty()) return std::nullopt;
   out.together = out.axes.back() - out.axes.front() + 1 == out.axes.size();
@@ -87,12 +52,149 @@ std::optional<Converter::Chosen> Converter::chosen_axes(Maker& make, const Value
   return out;
 }
 
+NamedAttributes index_attributes(const Chosen& chosen) {
+  const std::size_t first = chosen.together ? chosen.axes.front() : 0;
+  return {{"dim", static_cast<std::int64_t>(first)}, {"wrap", true}};
+}
+
+// x[mask] = values, where one value goes to every place of the mask: a choice by the mask.
+Applied put_masked(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                   const Site& site) {
+  const Value* indices = bound.find("indices");
+  const ValueId x = bound.find("self")->tensor, values = bound.find("values")->tensor;
+  if (indices->kind != Value::Kind::list || indices->items.size() != 1) return kNotThis;
+  std::optional<ValueId> mask = tensor_of(&indices->items[0]);
+  const Type* masked = mask ? emitter.type_of(*mask) : nullptr;
+  const Shape shape = emitter.type_of(x)->shape, given = emitter.type_of(values)->shape;
+  if (!masked || masked->dtype != DType::b8 || masked->shape.size() > shape.size() ||
+      !std::equal(masked->shape.begin(), masked->shape.end(), shape.begin()) ||
+      given.size() > shape.size() - masked->shape.size())
+    return kNotThis;
+  Shape wide = masked->shape;
+  wide.resize(shape.size(), emitter.dims().constant(1));
+  Maker make(emitter, site);
+  const ValueId where = make("reshape", {*mask}, {{"shape", std::move(wide)}});
+  return make.done(make("select", {where, values, x}, {}, wanted));
+}
+
+// The indices of all axes: `index` of one, and its own place of the others.
+std::vector<ValueId> places_along(Maker& make, ValueId index, std::size_t axis) {
+  Emitter& emitter = make.emitter();
+  const Type type = *emitter.type_of(index);
+  std::vector<ValueId> out;
+  for (std::size_t i = 0; i < type.shape.size(); ++i) {
+    if (i == axis) {
+      const bool as_it_is = type.dtype == DType::i64;
+      out.push_back(as_it_is ? index : make("cast", {index}, {{"dtype", DType::i64}}));
+      continue;
+    }
+    Shape along(type.shape.size() - i, emitter.dims().constant(1));
+    along.front() = type.shape[i];
+    const ValueId places = make("iota", {}, {{"shape", Shape{type.shape[i]}}});
+    out.push_back(make("reshape", {places}, {{"shape", std::move(along)}}));
+  }
+  return out;
+}
+
+// The axis, where self and index are of the same rank, which is not 0.
+std::optional<std::size_t> indexed_axis(Emitter& emitter, const Bound& bound) {
+  std::optional<ValueId> x = tensor_of(bound.find("self")), index = tensor_of(bound.find("index"));
+  const Type *type = x ? emitter.type_of(*x) : nullptr,
+             *at = index ? emitter.type_of(*index) : nullptr;
+  if (!type || !at || !is_index(at->dtype) || at->shape.size() != type->shape.size())
+    return std::nullopt;
+  return axis_of(as_int(emitter.dims(), *bound.find("dim")), type->shape.size());
+}
+
+// Returns the part of the source that has the index's shape; a number in self's dtype. Nothing if
+// it is smaller, or of another dtype.
+std::optional<ValueId> scattered_source(Maker& make, const Bound& bound) {
+  Emitter& emitter = make.emitter();
+  const Type x = *emitter.type_of(bound.find("self")->tensor);
+  const Shape wanted = emitter.type_of(bound.find("index")->tensor)->shape;
+  const Value* src = bound.find("src");
+  if (src && src->kind != Value::Kind::tensor) {
+    std::optional<Attribute> number = as_attribute(emitter.dims(), *src, AttributeKind::float_);
+    if (!number || (src->kind == Value::Kind::real && !is_float(x.dtype))) return std::nullopt;
+    return make("full", {}, {{"shape", Shape()}, {"dtype", x.dtype}, {"value", *number}});
+  }
+  const Type* given = src ? emitter.type_of(src->tensor) : nullptr;
+  if (!given || given->dtype != x.dtype || given->shape.size() != wanted.size())
+    return std::nullopt;
+  const Shape from = given->shape;
+  ValueId out = src->tensor;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (from[i] == wanted[i]) continue;
+    const auto has = emitter.dims().value(from[i]), wants = emitter.dims().value(wanted[i]);
+    if (!has || !wants || *has < *wants) return std::nullopt;
+    out =
+        make("slice", {out},
+             {{"dim", static_cast<std::int64_t>(i)}, {"start", std::int64_t{0}}, {"end", *wants}});
+  }
+  return out;
+}
+
+ValueId put_at(Maker& make, ValueId x, ValueId values, const std::vector<ValueId>& places,
+               std::string_view how, const std::vector<Wanted>& names) {
+  std::vector<ValueId> operands = {x, values};
+  operands.insert(operands.end(), places.begin(), places.end());
+  return make("index_put", operands, {{"reduce", std::string(how)}}, names);
+}
+
+// x with something that changes nothing at the places that are written: a neutral number, or, for
+// extremes, one of the elements themselves.
+ValueId without_self(Maker& make, ValueId x, ValueId src, const std::vector<ValueId>& places,
+                     std::string_view how) {
+  Emitter& emitter = make.emitter();
+  if (how == "amax" || how == "amin") return put_at(make, x, src, places, "set", kUnnamed);
+  const ValueId neutral = make("full", {},
+                               {{"shape", Shape()},
+                                {"dtype", emitter.type_of(x)->dtype},
+                                {"value", how == "prod" ? 1.0 : 0.0}});
+  return put_at(make, x, neutral, places, "set", kUnnamed);
+}
+
+// The sum by the number of elements, of f32 and f64.
+Applied scatter_mean(Maker& make, ValueId x, ValueId src, const std::vector<ValueId>& places,
+                     bool alone, const std::vector<Wanted>& wanted) {
+  Emitter& emitter = make.emitter();
+  const Type type = *emitter.type_of(x);
+  if (type.dtype != DType::f32 && type.dtype != DType::f64) return kNotThis;
+  const auto number = [&](Shape shape, double value) {
+    return make("full", {}, {{"shape", std::move(shape)}, {"dtype", type.dtype}, {"value", value}});
+  };
+  const ValueId from = alone ? without_self(make, x, src, places, "sum") : x;
+  const ValueId sum = put_at(make, from, src, places, "sum", kUnnamed);
+  const ValueId counts =
+      put_at(make, number(type.shape, alone ? 0 : 1), number({}, 1), places, "sum", kUnnamed);
+  const ValueId by = make("maximum", {counts, number({}, 1)}, {});
+  return make.done(make("div", {sum, by}, {}, wanted));
+}
+
+}  // namespace
+
+ValueId in_order(Maker& make, ValueId x, const std::vector<std::size_t>& to) {
+  std::vector<std::size_t> now(to.size());
+  std::iota(now.begin(), now.end(), std::size_t{0});
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const auto j = static_cast<std::size_t>(std::find(now.begin(), now.end(), to[i]) - now.begin());
+    if (j == i) continue;
+    std::swap(now[i], now[j]);
+    x = make("transpose", {x},
+             {{"dim0", static_cast<std::int64_t>(i)}, {"dim1", static_cast<std::int64_t>(j)}});
+  }
+  return x;
+}
+
+// ---- x[i, :, j]
+
 // Where the indexed axes do not stand together, they come first, and so does what they choose.
-Applied Converter::index(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+Applied convert_index(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                      const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
   if (!type) return kNotThis;
-  Maker make = maker(site);
+  Maker make(emitter, site);
   std::optional<Chosen> chosen = chosen_axes(make, bound.find("indices"), type->shape.size());
   if (!chosen) return kNotThis;
   std::vector<ValueId> operands = {chosen->together ? *x : in_order(make, *x, chosen->order)};
@@ -100,25 +202,21 @@ Applied Converter::index(const Bound& bound, const std::vector<Wanted>& wanted, 
   return make.done(make("index", operands, index_attributes(*chosen), wanted));
 }
 
-AttributeList Converter::index_attributes(const Chosen& chosen) {
-  const std::size_t first = chosen.together ? chosen.axes.front() : 0;
-  return {{key("dim"), static_cast<std::int64_t>(first)}, {key("wrap"), true}};
-}
-
-Applied Converter::index_put(const Bound& bound, const std::vector<Wanted>& wanted,
-                             const Site& site) {
+Applied convert_index_put(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                          const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self")),
                          values = tensor_of(bound.find("values"));
-  const Type *type = x ? type_of(*x) : nullptr, *given = values ? type_of(*values) : nullptr;
+  const Type *type = x ? emitter.type_of(*x) : nullptr,
+             *given = values ? emitter.type_of(*values) : nullptr;
   const Value *indices = bound.find("indices"), *accumulate = bound.find("accumulate");
   if (!type || !given || given->dtype != type->dtype || !accumulate ||
       accumulate->kind != Value::Kind::boolean)
     return kNotThis;
-  Maker make = maker(site);
+  Maker make(emitter, site);
   std::optional<Chosen> chosen = chosen_axes(make, indices, type->shape.size());
-  if (!chosen) return accumulate->boolean ? kNotThis : put_masked(bound, wanted, site);
-  AttributeList attributes = index_attributes(*chosen);
-  attributes.emplace_back(key("reduce"), std::string(accumulate->boolean ? "sum" : "set"));
+  if (!chosen) return accumulate->boolean ? kNotThis : put_masked(emitter, bound, wanted, site);
+  NamedAttributes attributes = index_attributes(*chosen);
+  attributes.emplace_back("reduce", std::string(accumulate->boolean ? "sum" : "set"));
   std::vector<ValueId> operands = {chosen->together ? *x : in_order(make, *x, chosen->order),
                                    *values};
   operands.insert(operands.end(), chosen->indices.begin(), chosen->indices.end());
@@ -129,99 +227,24 @@ Applied Converter::index_put(const Bound& bound, const std::vector<Wanted>& want
   return make.done(make("detach", {in_order(make, put, back)}, {}, wanted));
 }
 
-// x[mask] = values, where one value goes to every place of the mask: a choice by the mask.
-Applied Converter::put_masked(const Bound& bound, const std::vector<Wanted>& wanted,
-                              const Site& site) {
-  const Value* indices = bound.find("indices");
-  const ValueId x = bound.find("self")->tensor, values = bound.find("values")->tensor;
-  if (indices->kind != Value::Kind::list || indices->items.size() != 1) return kNotThis;
-  std::optional<ValueId> mask = tensor_of(&indices->items[0]);
-  const Type* masked = mask ? type_of(*mask) : nullptr;
-  const Shape shape = type_of(x)->shape, given = type_of(values)->shape;
-  if (!masked || masked->dtype != DType::b8 || masked->shape.size() > shape.size() ||
-      !std::equal(masked->shape.begin(), masked->shape.end(), shape.begin()) ||
-      given.size() > shape.size() - masked->shape.size())
-    return kNotThis;
-  Shape wide = masked->shape;
-  wide.resize(shape.size(), context_.dims.constant(1));
-  Maker make = maker(site);
-  const ValueId where = make("reshape", {*mask}, {{key("shape"), std::move(wide)}});
-  return make.done(make("select", {where, values, x}, {}, wanted));
-}
-
 // ---- by an index for each element, along one axis
 
-// The indices of all axes: `index` of one, and its own place of the others.
-std::vector<ValueId> Converter::places_along(Maker& make, ValueId index, std::size_t axis) {
-  const Type type = *type_of(index);
-  std::vector<ValueId> out;
-  for (std::size_t i = 0; i < type.shape.size(); ++i) {
-    if (i == axis) {
-      const bool as_it_is = type.dtype == DType::i64;
-      out.push_back(as_it_is ? index : make("cast", {index}, {{key("dtype"), DType::i64}}));
-      continue;
-    }
-    Shape along(type.shape.size() - i, context_.dims.constant(1));
-    along.front() = type.shape[i];
-    const ValueId places = make("iota", {}, {{key("shape"), Shape{type.shape[i]}}});
-    out.push_back(make("reshape", {places}, {{key("shape"), std::move(along)}}));
-  }
-  return out;
-}
-
-// The axis, where self and index are of the same rank, which is not 0.
-std::optional<std::size_t> Converter::indexed_axis(const Bound& bound) const {
-  std::optional<ValueId> x = tensor_of(bound.find("self")), index = tensor_of(bound.find("index"));
-  const Type *type = x ? type_of(*x) : nullptr, *at = index ? type_of(*index) : nullptr;
-  if (!type || !at || !is_index(at->dtype) || at->shape.size() != type->shape.size())
-    return std::nullopt;
-  return axis_of(as_int(*bound.find("dim")), type->shape.size());
-}
-
-Applied Converter::gather(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
-  const std::optional<std::size_t> axis = indexed_axis(bound);
+Applied convert_gather(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                       const Site& site) {
+  const std::optional<std::size_t> axis = indexed_axis(emitter, bound);
   if (!axis) return kNotThis;
-  Maker make = maker(site);
+  Maker make(emitter, site);
   std::vector<ValueId> operands = places_along(make, bound.find("index")->tensor, *axis);
   operands.insert(operands.begin(), bound.find("self")->tensor);
   return make.done(make("index", operands, {}, wanted));
 }
 
-// Returns the part of the source that has the index's shape; a number in self's dtype. Nothing if
-// it is smaller, or of another dtype.
-std::optional<ValueId> Converter::scattered_source(Maker& make, const Bound& bound) {
-  const Type x = *type_of(bound.find("self")->tensor);
-  const Shape wanted = type_of(bound.find("index")->tensor)->shape;
-  const Value* src = bound.find("src");
-  if (src && src->kind != Value::Kind::tensor) {
-    std::optional<Attribute> number = as_attribute(*src, AttributeKind::float_);
-    if (!number || (src->kind == Value::Kind::real && !is_float(x.dtype))) return std::nullopt;
-    return make("full", {},
-                {{key("shape"), Shape()}, {key("dtype"), x.dtype}, {key("value"), *number}});
-  }
-  const Type* given = src ? type_of(src->tensor) : nullptr;
-  if (!given || given->dtype != x.dtype || given->shape.size() != wanted.size())
-    return std::nullopt;
-  const Shape from = given->shape;
-  ValueId out = src->tensor;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (from[i] == wanted[i]) continue;
-    const auto has = context_.dims.value(from[i]), wants = context_.dims.value(wanted[i]);
-    if (!has || !wants || *has < *wants) return std::nullopt;
-    out = make("slice", {out},
-               {{key("dim"), static_cast<std::int64_t>(i)},
-                {key("start"), std::int64_t{0}},
-                {key("end"), *wants}});
-  }
-  return out;
-}
-
-Applied Converter::scatter(const Bound& bound, const std::vector<Wanted>& wanted,
-                           const Site& site) {
-  const std::optional<std::size_t> axis = indexed_axis(bound);
+Applied convert_scatter(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                        const Site& site) {
+  const std::optional<std::size_t> axis = indexed_axis(emitter, bound);
   const std::string_view how = reduction_of(bound.mapping->target, bound.find("reduce"));
   if (!axis || how.empty()) return kNotThis;
-  Maker make = maker(site);
+  Maker make(emitter, site);
   const std::optional<ValueId> src = scattered_source(make, bound);
   if (!src) return kNotThis;
   const ValueId x = bound.find("self")->tensor;
@@ -233,65 +256,26 @@ Applied Converter::scatter(const Bound& bound, const std::vector<Wanted>& wanted
   return make.done(put_at(make, from, *src, places, how, wanted));
 }
 
-ValueId Converter::put_at(Maker& make, ValueId x, ValueId values,
-                          const std::vector<ValueId>& places, std::string_view how,
-                          const std::vector<Wanted>& names) {
-  std::vector<ValueId> operands = {x, values};
-  operands.insert(operands.end(), places.begin(), places.end());
-  return make("index_put", operands, {{key("reduce"), std::string(how)}}, names);
-}
-
-// x with something that changes nothing at the places that are written: a neutral number, or, for
-// extremes, one of the elements themselves.
-ValueId Converter::without_self(Maker& make, ValueId x, ValueId src,
-                                const std::vector<ValueId>& places, std::string_view how) {
-  if (how == "amax" || how == "amin") return put_at(make, x, src, places, "set", kUnnamed);
-  const ValueId neutral = make("full", {},
-                               {{key("shape"), Shape()},
-                                {key("dtype"), type_of(x)->dtype},
-                                {key("value"), how == "prod" ? 1.0 : 0.0}});
-  return put_at(make, x, neutral, places, "set", kUnnamed);
-}
-
-// The sum by the number of elements, of f32 and f64.
-Applied Converter::scatter_mean(Maker& make, ValueId x, ValueId src,
-                                const std::vector<ValueId>& places, bool alone,
-                                const std::vector<Wanted>& wanted) {
-  const Type type = *type_of(x);
-  if (type.dtype != DType::f32 && type.dtype != DType::f64) return kNotThis;
-  const auto number = [&](Shape shape, double value) {
-    return make(
-        "full", {},
-        {{key("shape"), std::move(shape)}, {key("dtype"), type.dtype}, {key("value"), value}});
-  };
-  const ValueId from = alone ? without_self(make, x, src, places, "sum") : x;
-  const ValueId sum = put_at(make, from, src, places, "sum", kUnnamed);
-  const ValueId counts =
-      put_at(make, number(type.shape, alone ? 0 : 1), number({}, 1), places, "sum", kUnnamed);
-  const ValueId by = make("maximum", {counts, number({}, 1)}, {});
-  return make.done(make("div", {sum, by}, {}, wanted));
-}
-
 // ---- flip
 
-// Indices -1, -2, …, which count from the end.
-ValueId Converter::flipped(Maker& make, ValueId x, DimId extent, std::size_t axis) {
-  const ValueId places = make("iota", {}, {{key("shape"), Shape{extent}}});
+ValueId flipped(Maker& make, ValueId x, DimId extent, std::size_t axis) {
+  const ValueId places = make("iota", {}, {{"shape", Shape{extent}}});
   return make("index", {x, make("bitwise_not", {places}, {})},
-              {{key("dim"), static_cast<std::int64_t>(axis)}, {key("wrap"), true}});
+              {{"dim", static_cast<std::int64_t>(axis)}, {"wrap", true}});
 }
 
-Applied Converter::flip(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+Applied convert_flip(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                     const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
   std::optional<Shape> listed = as_shape(*bound.find("dims"));
   if (!type || !listed) return kNotThis;
   const Shape shape = type->shape;
-  Maker make = maker(site);
+  Maker make(emitter, site);
   std::set<std::size_t> axes;
   ValueId out = *x;
   for (DimId d : *listed) {
-    std::optional<std::size_t> axis = axis_of(context_.dims.value(d), shape.size());
+    std::optional<std::size_t> axis = axis_of(emitter.dims().value(d), shape.size());
     if (!axis || !axes.insert(*axis).second) return kNotThis;
     out = flipped(make, out, shape[*axis], *axis);
   }

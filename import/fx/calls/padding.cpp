@@ -14,13 +14,111 @@ std::optional<double> number_of(const Dims& dims, const Value& value) {
   return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
 }
 
+// In i64; with a step of 1, a start that is a symbol is the beginning of a slice.
+std::optional<ValueId> whole_range(Maker& make, DimId start, DimId end, DimId step,
+                                   const Site& site) {
+  Emitter& emitter = make.emitter();
+  Dims& dims = emitter.dims();
+  const std::optional<std::int64_t> first = dims.value(start), by = dims.value(step);
+  const auto fits = [](std::int64_t v) { return v > -kMaxDim && v < kMaxDim; };
+  if (!by || *by == 0 || !fits(*by) || (first && !fits(*first))) return std::nullopt;
+  DimId count = *by > 0 ? dims.sub(end, start) : dims.sub(start, end);
+  const std::int64_t stride = std::abs(*by);
+  count = count.valid()
+              ? dims.div(dims.add(count, dims.constant(stride - 1)), dims.constant(stride))
+              : count;
+  if (!count.valid()) return std::nullopt;
+  if (dims.value(count).value_or(0) < 0) return std::nullopt;
+  const auto iota = [&](DimId extent) { return make("iota", {}, {{"shape", Shape{extent}}}); };
+  if (!first && *by == 1 && dims.value(end).value_or(0) >= 0 &&
+      dims.prove(Compare::ge, start, dims.constant(0), emitter.graph().facts) == Truth::yes)
+    return make(
+        "slice", {iota(end)},
+        {{"dim", std::int64_t{0}}, {"start", bound_of(dims, start)}, {"end", bound_of(dims, end)}});
+  ValueId out = iota(count);
+  const std::optional<ValueId> factor = emitter.as_operand(integer(emitter.dims(), *by), site);
+  if (!factor) return std::nullopt;
+  if (*by != 1) out = make("mul", {out, *factor}, {});
+  if (!first) return make("add", {out, make("extent", {}, {{"value", start}})}, {});
+  const std::optional<ValueId> offset = emitter.as_operand(integer(emitter.dims(), *first), site);
+  if (!offset) return std::nullopt;
+  if (*first != 0) out = make("add", {out, *offset}, {});
+  return out;
+}
+
+// start + i * step, of bf16 and f16 in f32, else in f64.
+std::optional<ValueId> real_range(Maker& make, const Value& start, const Value& end,
+                                  const Value& step, DType dtype, const Site& site) {
+  Emitter& emitter = make.emitter();
+  const std::optional<double> first = number_of(emitter.dims(), start),
+                              last = number_of(emitter.dims(), end),
+                              by = number_of(emitter.dims(), step);
+  if (!first || !last || !by || *by == 0) return std::nullopt;
+  const double count = std::ceil((*last - *first) / *by);
+  if (!(count >= 0 && count < static_cast<double>(kMaxDim))) return std::nullopt;
+  const DimId extent = emitter.dims().constant(static_cast<std::int64_t>(count));
+  Value factor, offset;
+  factor.kind = offset.kind = Value::Kind::real;
+  factor.real = *by;
+  offset.real = *first;
+  const std::optional<ValueId> f = emitter.as_operand(factor, site),
+                               o = emitter.as_operand(offset, site);
+  if (!f || !o) return std::nullopt;
+  const ValueId places = make("iota", {}, {{"shape", Shape{extent}}, {"dtype", dtype}});
+  return make("add", {make("mul", {places, *f}, {}), *o}, {});
+}
+
+// Returns the numbers of elements added before and after each axis, the last axis first. Nothing if
+// unknown.
+std::optional<Pads> pads_of(const Value* list, std::size_t rank) {
+  std::optional<Shape> given = list ? as_shape(*list) : std::nullopt;
+  if (!given || given->size() % 2 != 0 || given->size() / 2 > rank) return std::nullopt;
+  Pads out;
+  for (std::size_t i = 0; i < given->size(); i += 2) out.emplace_back((*given)[i], (*given)[i + 1]);
+  return out;
+}
+
+// How many elements a moment divides by: their number less the correction, not less than 0.
+ValueId divisor(Maker& make, DimId count, double less, DType dtype) {
+  Emitter& emitter = make.emitter();
+  const auto number = [&](double value) {
+    return make("full", {}, {{"shape", Shape()}, {"dtype", dtype}, {"value", value}});
+  };
+  if (const auto known = emitter.dims().value(count))
+    return number(std::max(0.0, static_cast<double>(*known) - less));
+  const ValueId all = make("cast", {make("extent", {}, {{"value", count}})}, {{"dtype", dtype}});
+  return make("maximum", {make("sub", {all, number(less)}, {}), number(0)}, {});
+}
+
+// Returns the correction, 1 unless stated; nothing if it is not a number.
+std::optional<double> correction_of(const Dims& dims, const Bound& bound) {
+  if (const Value* unbiased = bound.find("unbiased")) return unbiased->boolean ? 1 : 0;
+  const Value* given = bound.find("correction");
+  if (!given || given->kind == Value::Kind::none) return 1;
+  return number_of(dims, *given);
+}
+
+// Returns the padding of each axis for `padding = "same"`, the last one first: half before, the odd
+// element after.
+std::optional<Pads> same_pads(Dims& dims, const Shape& kernel, const Shape& dilation) {
+  Pads out;
+  for (std::size_t i = kernel.size(); i-- > 0;) {
+    const auto size = dims.value(kernel[i]), apart = dims.value(dilation[i]);
+    if (!size || !apart) return std::nullopt;
+    const std::int64_t whole = *apart * (*size - 1);
+    out.emplace_back(dims.constant(whole / 2), dims.constant(whole - whole / 2));
+  }
+  return out;
+}
+
 }  // namespace
 
 // ---- arange
 
 // Makes i64 of whole numbers and f32 of others, unless a dtype is named.
-Applied Converter::arange(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
-  const Value zero = integer(0), one = integer(1);
+Applied convert_arange(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                       const Site& site) {
+  const Value zero = integer(emitter.dims(), 0), one = integer(emitter.dims(), 1);
   Value start = bound.find("start") ? *bound.find("start") : zero,
         step = bound.find("step") ? *bound.find("step") : one, end = *bound.find("end");
   const Value* dtype = bound.find("dtype");
@@ -35,14 +133,15 @@ Applied Converter::arange(const Bound& bound, const std::vector<Wanted>& wanted,
   for (Value* number : {&start, &end, &step})  // 1.0 is 1
     if (number->kind == Value::Kind::real && std::trunc(number->real) == number->real &&
         std::abs(number->real) < static_cast<double>(kMaxDim))
-      *number = integer(static_cast<std::int64_t>(number->real));
+      *number = integer(emitter.dims(), static_cast<std::int64_t>(number->real));
   const bool whole = all_whole();
-  Maker make = maker(site);
-  const bool plain = whole && to == DType::i64 && context_.dims.value(start.dim) == 0 &&
-                     context_.dims.value(step.dim) == 1;
-  if (plain && context_.dims.value(end.dim).value_or(0) >= 0) {
-    const ValueId made = make("iota", {}, {{key("shape"), Shape{end.dim}}}, wanted);
-    if (made.valid()) once(), makers_.insert(made);  // its literal may be a count
+  Maker make(emitter, site);
+  const bool plain = whole && to == DType::i64 && emitter.dims().value(start.dim) == 0 &&
+                     emitter.dims().value(step.dim) == 1;
+  if (plain && emitter.dims().value(end.dim).value_or(0) >= 0) {
+    const ValueId made = make("iota", {}, {{"shape", Shape{end.dim}}}, wanted);
+    if (made.valid())
+      emitter.effects().once(), emitter.effects().add_maker(made);  // its literal may be a count
     return make.done(made);
   }
   const bool narrow = to != DType::f32 && to != DType::f64;
@@ -51,71 +150,20 @@ Applied Converter::arange(const Bound& bound, const std::vector<Wanted>& wanted,
   std::optional<ValueId> values = whole ? whole_range(make, start.dim, end.dim, step.dim, site)
                                         : real_range(make, start, end, step, made, site);
   if (!values) return kNotThis;
-  if (made != to) return make.done(make("cast", {*values}, {{key("dtype"), to}}, wanted));
+  if (made != to) return make.done(make("cast", {*values}, {{"dtype", to}}, wanted));
   return make.done(make("detach", {*values}, {}, wanted));
-}
-
-// In i64; with a step of 1, a start that is a symbol is the beginning of a slice.
-std::optional<ValueId> Converter::whole_range(Maker& make, DimId start, DimId end, DimId step,
-                                              const Site& site) {
-  Dims& dims = context_.dims;
-  const std::optional<std::int64_t> first = dims.value(start), by = dims.value(step);
-  const auto fits = [](std::int64_t v) { return v > -kMaxDim && v < kMaxDim; };
-  if (!by || *by == 0 || !fits(*by) || (first && !fits(*first))) return std::nullopt;
-  DimId count = *by > 0 ? dims.sub(end, start) : dims.sub(start, end);
-  const std::int64_t stride = std::abs(*by);
-  count = count.valid()
-              ? dims.div(dims.add(count, dims.constant(stride - 1)), dims.constant(stride))
-              : count;
-  if (!count.valid()) return std::nullopt;
-  if (dims.value(count).value_or(0) < 0) return std::nullopt;
-  const auto iota = [&](DimId extent) { return make("iota", {}, {{key("shape"), Shape{extent}}}); };
-  if (!first && *by == 1 && dims.value(end).value_or(0) >= 0 &&
-      dims.prove(Compare::ge, start, dims.constant(0), graph_.facts) == Truth::yes)
-    return make("slice", {iota(end)},
-                {{key("dim"), std::int64_t{0}},
-                 {key("start"), bound_of(dims, start)},
-                 {key("end"), bound_of(dims, end)}});
-  ValueId out = iota(count);
-  const std::optional<ValueId> factor = as_operand(integer(*by), site);
-  if (!factor) return std::nullopt;
-  if (*by != 1) out = make("mul", {out, *factor}, {});
-  if (!first) return make("add", {out, make("extent", {}, {{key("value"), start}})}, {});
-  const std::optional<ValueId> offset = as_operand(integer(*first), site);
-  if (!offset) return std::nullopt;
-  if (*first != 0) out = make("add", {out, *offset}, {});
-  return out;
-}
-
-// start + i * step, of bf16 and f16 in f32, else in f64.
-std::optional<ValueId> Converter::real_range(Maker& make, const Value& start, const Value& end,
-                                             const Value& step, DType dtype, const Site& site) {
-  const std::optional<double> first = number_of(context_.dims, start),
-                              last = number_of(context_.dims, end),
-                              by = number_of(context_.dims, step);
-  if (!first || !last || !by || *by == 0) return std::nullopt;
-  const double count = std::ceil((*last - *first) / *by);
-  if (!(count >= 0 && count < static_cast<double>(kMaxDim))) return std::nullopt;
-  const DimId extent = context_.dims.constant(static_cast<std::int64_t>(count));
-  Value factor, offset;
-  factor.kind = offset.kind = Value::Kind::real;
-  factor.real = *by;
-  offset.real = *first;
-  const std::optional<ValueId> f = as_operand(factor, site), o = as_operand(offset, site);
-  if (!f || !o) return std::nullopt;
-  const ValueId places = make("iota", {}, {{key("shape"), Shape{extent}}, {key("dtype"), dtype}});
-  return make("add", {make("mul", {places, *f}, {}), *o}, {});
 }
 
 // ---- repeat
 
 // Inserts an axis of repetitions before each axis, and merges both.
-Applied Converter::repeat(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+Applied convert_repeat(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                       const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
   std::optional<Shape> times = as_shape(*bound.find("repeats"));
   if (!type || !times) return kNotThis;
-  Dims& dims = context_.dims;
+  Dims& dims = emitter.dims();
   const DimId one = dims.constant(1);
   while (bound.mapping->target == "aten.tile" && times->size() < type->shape.size())
     times->insert(times->begin(), one);
@@ -129,36 +177,26 @@ Applied Converter::repeat(const Bound& bound, const std::vector<Wanted>& wanted,
     joined.push_back(dims.mul((*times)[i], extent));
     if (!joined.back().valid() || dims.value((*times)[i]).value_or(0) < 0) return kNotThis;
   }
-  Maker make = maker(site);
-  const ValueId wide = make("reshape", {*x}, {{key("shape"), std::move(apart)}});
-  const ValueId all = make("expand", {wide}, {{key("shape"), std::move(spread)}});
-  return make.done(make("reshape", {all}, {{key("shape"), std::move(joined)}}, wanted));
+  Maker make(emitter, site);
+  const ValueId wide = make("reshape", {*x}, {{"shape", std::move(apart)}});
+  const ValueId all = make("expand", {wide}, {{"shape", std::move(spread)}});
+  return make.done(make("reshape", {all}, {{"shape", std::move(joined)}}, wanted));
 }
 
 // ---- pads
 
-// Returns the numbers of elements added before and after each axis, the last axis first. Nothing if
-// unknown.
-std::optional<Converter::Pads> Converter::pads_of(const Value* list, std::size_t rank) const {
-  std::optional<Shape> given = list ? as_shape(*list) : std::nullopt;
-  if (!given || given->size() % 2 != 0 || given->size() / 2 > rank) return std::nullopt;
-  Pads out;
-  for (std::size_t i = 0; i < given->size(); i += 2) out.emplace_back((*given)[i], (*given)[i + 1]);
-  return out;
-}
-
-ValueId Converter::part_of_axis(Maker& make, ValueId x, std::size_t axis, DimId start, DimId end) {
+ValueId part_of_axis(Maker& make, ValueId x, std::size_t axis, DimId start, DimId end) {
+  Emitter& emitter = make.emitter();
   return make("slice", {x},
-              {{key("dim"), static_cast<std::int64_t>(axis)},
-               {key("start"), bound_of(context_.dims, start)},
-               {key("end"), bound_of(context_.dims, end)}});
+              {{"dim", static_cast<std::int64_t>(axis)},
+               {"start", bound_of(emitter.dims(), start)},
+               {"end", bound_of(emitter.dims(), end)}});
 }
 
-// Pads x with one value; negative amounts crop it. Nothing if the amounts are unknown.
-std::optional<ValueId> Converter::padded(Maker& make, ValueId x, const Pads& pads,
-                                         const Attribute& value) {
-  Dims& dims = context_.dims;
-  const Type* type = type_of(x);
+std::optional<ValueId> padded(Maker& make, ValueId x, const Pads& pads, const Attribute& value) {
+  Emitter& emitter = make.emitter();
+  Dims& dims = emitter.dims();
+  const Type* type = emitter.type_of(x);
   if (!type) return std::nullopt;
   Shape shape = type->shape;
   const DType dtype = type->dtype;
@@ -169,13 +207,14 @@ std::optional<ValueId> Converter::padded(Maker& make, ValueId x, const Pads& pad
     const bool cuts_front = dims.value(before).value_or(0) < 0,
                cuts_back = dims.value(behind).value_or(0) < 0;
     for (const DimId amount : {before, behind})
-      if (!dims.value(amount) && dims.prove(Compare::ge, amount, none, graph_.facts) != Truth::yes)
+      if (!dims.value(amount) &&
+          dims.prove(Compare::ge, amount, none, emitter.graph().facts) != Truth::yes)
         return std::nullopt;
     if (cuts_front || cuts_back) {
       const DimId start = cuts_front ? dims.sub(none, before) : none,
                   end = cuts_back ? dims.add(shape[axis], behind) : shape[axis];
       if (!start.valid() || !end.valid() ||
-          dims.prove(Compare::le, start, end, graph_.facts) != Truth::yes)
+          dims.prove(Compare::le, start, end, emitter.graph().facts) != Truth::yes)
         return std::nullopt;
       x = part_of_axis(make, x, axis, start, end);
       shape[axis] = dims.sub(end, start);
@@ -183,7 +222,7 @@ std::optional<ValueId> Converter::padded(Maker& make, ValueId x, const Pads& pad
     const auto filled = [&](DimId count) {
       Shape part = shape;
       part[axis] = count;
-      return make("full", {}, {{key("shape"), part}, {key("dtype"), dtype}, {key("value"), value}});
+      return make("full", {}, {{"shape", part}, {"dtype", dtype}, {"value", value}});
     };
     std::vector<ValueId> parts = {x};
     DimId extent = shape[axis];
@@ -195,25 +234,26 @@ std::optional<ValueId> Converter::padded(Maker& make, ValueId x, const Pads& pad
     add(before, true);
     add(behind, false);
     if (!extent.valid()) return std::nullopt;
-    if (parts.size() > 1) x = make("cat", parts, {{key("dim"), static_cast<std::int64_t>(axis)}});
+    if (parts.size() > 1) x = make("cat", parts, {{"dim", static_cast<std::int64_t>(axis)}});
     shape[axis] = extent;
   }
   return x;
 }
 
-Applied Converter::pad(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+Applied convert_pad(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                    const Site& site) {
   const Value* mode = bound.find("mode");
-  if (mode && mode->text != "constant") return pad_edges(bound, wanted, site);
+  if (mode && mode->text != "constant") return convert_pad_edges(emitter, bound, wanted, site);
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
-  const Value zero = integer(0), &given = *bound.find("value"),
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const Value zero = integer(emitter.dims(), 0), &given = *bound.find("value"),
               &value = given.kind == Value::Kind::none ? zero : given;
-  std::optional<Attribute> number = as_attribute(value, AttributeKind::float_);
+  std::optional<Attribute> number = as_attribute(emitter.dims(), value, AttributeKind::float_);
   if (!type || !number || (value.kind == Value::Kind::real && !is_float(type->dtype)))
     return kNotThis;
   const auto pads = pads_of(bound.find("pad"), type->shape.size());
   if (!pads) return kNotThis;
-  Maker make = maker(site);
+  Maker make(emitter, site);
   const std::optional<ValueId> out = padded(make, *x, *pads, *number);
   if (!out) return kNotThis;
   return make.done(make(*out == *x ? "clone" : "detach", {*out}, {}, wanted));
@@ -221,10 +261,10 @@ Applied Converter::pad(const Bound& bound, const std::vector<Wanted>& wanted, co
 
 // Pads x with its own elements: the outermost one, mirrored neighbours, or, circular, those of the
 // other end.
-Applied Converter::pad_edges(const Bound& bound, const std::vector<Wanted>& wanted,
-                             const Site& site) {
+Applied convert_pad_edges(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                          const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
   const Value* given = bound.find("padding") ? bound.find("padding") : bound.find("pad");
   const auto pads = type ? pads_of(given, type->shape.size()) : std::nullopt;
   if (!pads) return kNotThis;
@@ -233,9 +273,9 @@ Applied Converter::pad_edges(const Bound& bound, const std::vector<Wanted>& want
                            : bound.mapping->target.find("reflection") != std::string_view::npos,
              circular = mode && mode->text == "circular";
   if (mode && !mirror && !circular && mode->text != "replicate") return kNotThis;
-  Dims& dims = context_.dims;
+  Dims& dims = emitter.dims();
   Shape shape = type->shape;
-  Maker make = maker(site);
+  Maker make(emitter, site);
   ValueId out = *x;
   for (std::size_t k = 0; k < pads->size(); ++k) {
     const std::size_t axis = shape.size() - 1 - k;
@@ -246,8 +286,9 @@ Applied Converter::pad_edges(const Bound& bound, const std::vector<Wanted>& want
     const std::int64_t most = std::max(*before, *behind), least = circular ? most
                                                                   : mirror ? most + 1
                                                                            : 1;
-    if (dims.prove(Compare::ge, whole, dims.constant(least), graph_.facts) != Truth::yes &&
-        (dims.value(whole) || !assume(Compare::ge, whole, least, "the padding copies its edges")))
+    if (dims.prove(Compare::ge, whole, dims.constant(least), emitter.graph().facts) != Truth::yes &&
+        (dims.value(whole) ||
+         !emitter.assumptions().assume(Compare::ge, whole, least, "the padding copies its edges")))
       return kNotThis;
     const auto part = [&](DimId start, DimId count) {
       return part_of_axis(make, out, axis, start, dims.add(start, count));
@@ -261,12 +302,12 @@ Applied Converter::pad_edges(const Bound& bound, const std::vector<Wanted>& want
       Shape wide = shape;
       wide[axis] = count;
       return make("expand", {part(front ? zero : dims.sub(whole, unit), unit)},
-                  {{key("shape"), std::move(wide)}});
+                  {{"shape", std::move(wide)}});
     };
     std::vector<ValueId> parts = {out};
     if (*before > 0) parts.insert(parts.begin(), edge(*before, true));
     if (*behind > 0) parts.push_back(edge(*behind, false));
-    out = make("cat", parts, {{key("dim"), static_cast<std::int64_t>(axis)}});
+    out = make("cat", parts, {{"dim", static_cast<std::int64_t>(axis)}});
     shape[axis] = dims.add(whole, dims.constant(*before + *behind));
   }
   return make.done(make(out == *x ? "clone" : "detach", {out}, {}, wanted));
@@ -275,16 +316,16 @@ Applied Converter::pad_edges(const Bound& bound, const std::vector<Wanted>& want
 // ---- diagonal
 
 // Merges two axes and takes every element one row and one column further: a view.
-Applied Converter::diagonal(const Bound& bound, const std::vector<Wanted>& wanted,
-                            const Site& site) {
+Applied convert_diagonal(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                         const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
   const std::size_t rank = type ? type->shape.size() : 0;
-  const auto offset = as_int(*bound.find("offset"));
-  const auto first = axis_of(as_int(*bound.find("dim1")), rank),
-             second = axis_of(as_int(*bound.find("dim2")), rank);
+  const auto offset = as_int(emitter.dims(), *bound.find("offset"));
+  const auto first = axis_of(as_int(emitter.dims(), *bound.find("dim1")), rank),
+             second = axis_of(as_int(emitter.dims(), *bound.find("dim2")), rank);
   if (!type || !offset || !first || !second || *first == *second) return kNotThis;
-  Dims& dims = context_.dims;
+  Dims& dims = emitter.dims();
   const auto rows = dims.value(type->shape[*first]), columns = dims.value(type->shape[*second]);
   if (!rows || !columns) return kNotThis;
   const std::int64_t count =
@@ -300,28 +341,25 @@ Applied Converter::diagonal(const Bound& bound, const std::vector<Wanted>& wante
   }
   order.insert(order.end(), {*first, *second});
   flat.push_back(dims.constant(*rows * *columns));
-  Maker make = maker(site);
-  const ValueId joined =
-      make("reshape", {in_order(make, *x, order)}, {{key("shape"), std::move(flat)}});
+  Maker make(emitter, site);
+  const ValueId joined = make("reshape", {in_order(make, *x, order)}, {{"shape", std::move(flat)}});
   return make.done(make("slice", {joined},
-                        {{key("dim"), static_cast<std::int64_t>(rank - 2)},
-                         {key("start"), start},
-                         {key("end"), start + (count - 1) * (*columns + 1) + 1},
-                         {key("step"), *columns + 1}},
+                        {{"dim", static_cast<std::int64_t>(rank - 2)},
+                         {"start", start},
+                         {"end", start + (count - 1) * (*columns + 1) + 1},
+                         {"step", *columns + 1}},
                         wanted));
 }
 
 // ---- reductions
 
-// Returns the listed axes, or all; the last one first. Nothing if one does not exist, or is
-// repeated.
-std::optional<std::vector<std::size_t>> Converter::listed_axes(const Value* dim,
-                                                               std::size_t rank) const {
+std::optional<std::vector<std::size_t>> listed_axes(Emitter& emitter, const Value* dim,
+                                                    std::size_t rank) {
   std::vector<std::size_t> out;
   std::optional<Shape> listed = dim ? as_shape(*dim) : std::nullopt;
   if (!listed && dim && dim->kind != Value::Kind::none) return std::nullopt;
   for (DimId d : listed.value_or(Shape())) {
-    std::optional<std::size_t> axis = axis_of(context_.dims.value(d), rank);
+    std::optional<std::size_t> axis = axis_of(emitter.dims().value(d), rank);
     if (!axis || std::find(out.begin(), out.end(), *axis) != out.end()) return std::nullopt;
     out.push_back(*axis);
   }
@@ -331,72 +369,51 @@ std::optional<std::vector<std::size_t>> Converter::listed_axes(const Value* dim,
 }
 
 // any over several axes. Of u8 it is u8 in PyTorch, and of an empty list it is not all axes.
-Applied Converter::any_of_axes(const Bound& bound, const std::vector<Wanted>& wanted,
-                               const Site& site) {
+Applied convert_any_of_axes(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                            const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
   const Value* dim = bound.find("dim");
   std::optional<Shape> listed = dim ? as_shape(*dim) : std::nullopt;
   if (!type || type->dtype == DType::u8 || type->shape.empty() || (listed && listed->empty()))
     return kNotThis;
-  return reduce(bound, wanted, site);
-}
-
-// How many elements a moment divides by: their number less the correction, not less than 0.
-ValueId Converter::divisor(Maker& make, DimId count, double less, DType dtype) {
-  const auto number = [&](double value) {
-    return make("full", {},
-                {{key("shape"), Shape()}, {key("dtype"), dtype}, {key("value"), value}});
-  };
-  if (const auto known = context_.dims.value(count))
-    return number(std::max(0.0, static_cast<double>(*known) - less));
-  const ValueId all =
-      make("cast", {make("extent", {}, {{key("value"), count}})}, {{key("dtype"), dtype}});
-  return make("maximum", {make("sub", {all, number(less)}, {}), number(0)}, {});
-}
-
-// Returns the correction, 1 unless stated; nothing if it is not a number.
-std::optional<double> Converter::correction_of(const Bound& bound) const {
-  if (const Value* unbiased = bound.find("unbiased")) return unbiased->boolean ? 1 : 0;
-  const Value* given = bound.find("correction");
-  if (!given || given->kind == Value::Kind::none) return 1;
-  return number_of(context_.dims, *given);
+  return convert_reduce(emitter, bound, wanted, site);
 }
 
 // Computes the squared deviations from the mean, and the mean if requested; bf16 and f16 in f32.
-Applied Converter::variance(const Bound& bound, const std::vector<Wanted>& wanted,
-                            const Site& site) {
+Applied convert_variance(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                         const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
   const Value* keep = bound.find("keepdim");
-  const std::optional<double> less = correction_of(bound);
-  const auto axes = type ? listed_axes(bound.find("dim"), type->shape.size()) : std::nullopt;
+  const std::optional<double> less = correction_of(emitter.dims(), bound);
+  const auto axes =
+      type ? listed_axes(emitter, bound.find("dim"), type->shape.size()) : std::nullopt;
   if (!axes || !less || !is_float(type->dtype) || !keep || keep->kind != Value::Kind::boolean)
     return kNotThis;
   Shape shape = type->shape;
-  DimId count = context_.dims.constant(1);
+  DimId count = emitter.dims().constant(1);
   for (std::size_t axis : *axes) {
-    count = count.valid() ? context_.dims.mul(count, shape[axis]) : count;
-    shape[axis] = context_.dims.constant(1);
+    count = count.valid() ? emitter.dims().mul(count, shape[axis]) : count;
+    shape[axis] = emitter.dims().constant(1);
     if (!keep->boolean) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
   }
   if (!count.valid()) return kNotThis;
   const DType dtype = type->dtype;
   const bool narrow = dtype != DType::f32 && dtype != DType::f64;
-  Maker make = maker(site);
+  Maker make(emitter, site);
   const auto over_axes = [&](std::string_view op, ValueId v) {
     for (std::size_t axis : *axes)
-      v = make(op, {v}, {{key("dim"), static_cast<std::int64_t>(axis)}, {key("keepdim"), true}});
+      v = make(op, {v}, {{"dim", static_cast<std::int64_t>(axis)}, {"keepdim", true}});
     return v;
   };
   const bool deviation = bound.mapping->target.starts_with("aten.std");
   const auto result = [&](ValueId v, std::size_t i) {
     if (deviation) v = make("sqrt", {v}, {});
-    if (narrow) v = make("cast", {v}, {{key("dtype"), dtype}});
-    return make("reshape", {v}, {{key("shape"), shape}},
-                {i < wanted.size() ? wanted[i] : Wanted()});
+    if (narrow) v = make("cast", {v}, {{"dtype", dtype}});
+    return make("reshape", {v}, {{"shape", shape}}, {i < wanted.size() ? wanted[i] : Wanted()});
   };
-  const ValueId h = narrow ? make("cast", {*x}, {{key("dtype"), DType::f32}}) : *x;
+  const ValueId h = narrow ? make("cast", {*x}, {{"dtype", DType::f32}}) : *x;
   const ValueId mean = over_axes("mean", h);
   const ValueId off = make("sub", {h, mean}, {});
   const ValueId squares = make("mul", {off, off}, {});
@@ -413,41 +430,26 @@ Applied Converter::variance(const Bound& bound, const std::vector<Wanted>& wante
   return out;
 }
 
-// A number for each axis: one is that of all.
-std::optional<Shape> Converter::of_each_axis(const Value* given, std::size_t axes,
-                                             std::int64_t otherwise) const {
+std::optional<Shape> of_each_axis(Emitter& emitter, const Value* given, std::size_t axes,
+                                  std::int64_t otherwise) {
   if (!given || given->kind == Value::Kind::none)
-    return Shape(axes, context_.dims.constant(otherwise));
+    return Shape(axes, emitter.dims().constant(otherwise));
   const std::optional<Shape> said = as_shape(*given);
   if (!said || (said->size() != axes && said->size() != 1)) return std::nullopt;
   return said->size() == axes ? *said : Shape(axes, said->front());
 }
 
-// Returns the padding of each axis for `padding = "same"`, the last one first: half before, the odd
-// element after.
-std::optional<Converter::Pads> Converter::same_pads(const Shape& kernel, const Shape& dilation) {
-  Dims& dims = context_.dims;
-  Pads out;
-  for (std::size_t i = kernel.size(); i-- > 0;) {
-    const auto size = dims.value(kernel[i]), apart = dims.value(dilation[i]);
-    if (!size || !apart) return std::nullopt;
-    const std::int64_t whole = *apart * (*size - 1);
-    out.emplace_back(dims.constant(whole / 2), dims.constant(whole - whole / 2));
-  }
-  return out;
-}
-
 // Handles conv1d, conv2d, conv3d. Omitted arguments are one, or no padding; a number applies to
 // each axis; a padding may be "valid", meaning none, or "same".
-Applied Converter::convolution(const Bound& bound, const std::vector<Wanted>& wanted,
-                               const Site& site) {
+Applied convert_convolution(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                            const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("input"));
   const std::optional<ValueId> w = tensor_of(bound.find("weight"));
-  const Type* type = w ? type_of(*w) : nullptr;
+  const Type* type = w ? emitter.type_of(*w) : nullptr;
   if (!x || !type || type->shape.size() < 3) return kNotThis;
   const std::size_t axes = type->shape.size() - 2;
   const auto of_axes = [&](const Value* given, std::int64_t otherwise) {
-    return of_each_axis(given, axes, otherwise);
+    return of_each_axis(emitter, given, axes, otherwise);
   };
   const Value* padding = bound.find("padding");
   const bool named = padding && padding->kind == Value::Kind::string;
@@ -456,12 +458,13 @@ Applied Converter::convolution(const Bound& bound, const std::vector<Wanted>& wa
              dilation = of_axes(bound.find("dilation"), 1),
              pads = of_axes(named ? nullptr : padding, 0);
   const Value* groups = bound.find("groups");
-  const std::optional<std::int64_t> count = groups ? as_int(*groups) : std::nullopt;
+  const std::optional<std::int64_t> count = groups ? as_int(emitter.dims(), *groups) : std::nullopt;
   if (!stride || !dilation || !pads || (groups && !count)) return kNotThis;
   Shape around = *pads;
-  Maker make = maker(site);
+  Maker make(emitter, site);
   if (named && padding->text == "same") {
-    const auto same = same_pads(Shape(type->shape.begin() + 2, type->shape.end()), *dilation);
+    const auto same =
+        same_pads(emitter.dims(), Shape(type->shape.begin() + 2, type->shape.end()), *dilation);
     if (!same) return kNotThis;
     const bool even = std::all_of(same->begin(), same->end(),
                                   [](const auto& pair) { return pair.first == pair.second; });
@@ -469,10 +472,10 @@ Applied Converter::convolution(const Bound& bound, const std::vector<Wanted>& wa
     if (!even) x = padded(make, *x, *same, 0.0);
     if (!x) return kNotThis;
   }
-  AttributeList attributes = {{key("stride"), *stride},
-                              {key("padding"), around},
-                              {key("dilation"), *dilation},
-                              {key("groups"), count.value_or(1)}};
+  NamedAttributes attributes = {{"stride", *stride},
+                                {"padding", around},
+                                {"dilation", *dilation},
+                                {"groups", count.value_or(1)}};
   const std::optional<ValueId> bias = tensor_of(bound.find("bias"));
   return make.done(
       make("convolution", {*x, *w, bias.value_or(ValueId())}, std::move(attributes), wanted));

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "import/fx/apply.hpp"
+#include "import/fx/convert.hpp"
 
 namespace pw::fx {
 namespace {
@@ -55,7 +56,7 @@ Applied Converter::shard_rows(const Bound& bound, const std::vector<Wanted>& wan
                     : "the graph's collectives have several groups of ranks");
   const auto& [group, world] = *ranks_.begin();
   return some(
-      emit(bound.mapping->op, {*x}, {{key("group"), group}, {key("world"), world}}, wanted, site));
+      emitter_.emit(bound.mapping->op, {*x}, {{"group", group}, {"world", world}}, wanted, site));
 }
 
 }  // namespace pw::fx

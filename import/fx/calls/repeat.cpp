@@ -1,7 +1,7 @@
 // Memoises the conversion of statements. Two statements are equal if everything that their
 // conversion depends on is: the callee, the arguments with types and strides of tensors instead of
 // names, and the stated types. A conversion with effects beyond nodes, tensors and the target's
-// value (see Converter::once) is never reused.
+// value (see Effects::once) is never reused.
 #include <bit>
 
 #include "import/fx/convert.hpp"
@@ -84,7 +84,7 @@ bool Converter::name_key(const Expr& e) {
   if (value.kind == Value::Kind::tensor) return tensor_key(value);
   if (value.kind != Value::Kind::integer) return false;
   key.push_back(static_cast<std::uint64_t>(Mark::number));
-  key.push_back(value.dim.index);
+  key.push_back(symbols_.merged(value.dim).index);
   return true;
 }
 
@@ -121,9 +121,11 @@ bool Converter::expression_key(const Expr& e) {
 
 // Computes the key; returns false if the statement must be converted, and nothing of it kept.
 bool Converter::statement_key(const Statement& s) {
+  if (merges_ != symbols_.merges()) repeats_ = {};  // they have the old symbols
+  merges_ = symbols_.merges();
   repeats_.key.clear();
   repeats_.arguments.clear();
-  const bool may = !options_.one_by_one && unique_names_ && symbols_.empty() &&
+  const bool may = !options_.one_by_one && names_.distinct() && symbols_.empty() &&
                    s.kind == Statement::Kind::assign && s.targets.size() == 1 &&
                    s.targets[0].kind == Expr::Kind::name && s.value.kind == Expr::Kind::call &&
                    is_word(s.targets[0].text) && !item_keys_.contains(s.targets[0].text);
@@ -219,17 +221,17 @@ void Converter::repeat(const Repeat<Value>& of, const Statement& s) {
     switch (name.kind) {
       case RepeatedName::Kind::target: return target;
       case RepeatedName::Kind::item: return repeats_.items->at(name.item).name;
-      case RepeatedName::Kind::made_up: return fresh(target);
-      case RepeatedName::Kind::constant: return fresh("c");
+      case RepeatedName::Kind::made_up: return names_.fresh(target);
+      case RepeatedName::Kind::constant: return names_.fresh("c");
     }
     return target;
   };
+  effects_.begin_statement();
   for (const RepeatedNode& node : of.nodes) repeat_node(node, s, value_of, name_of);
-  for (const RepeatedValue& v : of.makers) makers_.insert(value_of(v));
-  for (const RepeatedValue& v : of.dropped) dropped_.insert(value_of(v));
-  for (const RepeatedValue& v : of.caches) rope_caches_.insert(value_of(v));
-  for (const std::string& name : of.opaque) ++report_.opaque[name];
-  for (const std::string& reason : of.reasons) ++report_.reasons[reason];
+  for (const RepeatedValue& v : of.makers) effects_.add_maker(value_of(v));
+  for (const RepeatedValue& v : of.dropped) effects_.drop(value_of(v));
+  for (const RepeatedValue& v : of.caches) effects_.add_rope_cache(value_of(v));
+  effects_.repeat_lines(of.opaque, of.reasons);
   const std::size_t first_tensor = memory_.tensors.size();
   const auto handle_of = [&](const RepeatedValue& v) {
     return v.argument ? repeats_.arguments[v.index] : TensorId(first_tensor + v.index);
@@ -263,7 +265,7 @@ std::optional<RepeatedName> Converter::repeated_name(const std::string& name,
   if (const auto items = getitems_.find(target); items != getitems_.end())
     for (const auto& [index, wanted] : items->second)
       if (wanted.name == name) return RepeatedName{Kind::item, index};
-  if (!made_up_.contains(name)) return std::nullopt;
+  if (!names_.generated(name)) return std::nullopt;
   const std::string base = name.substr(0, name.rfind("__"));
   if (base == target) return RepeatedName{Kind::made_up, 0};
   if (base == "c") return RepeatedName{Kind::constant, 0};
@@ -297,7 +299,7 @@ bool Converter::take_nodes(Repeat<Value>& out, const Statement& s, const Before&
     out.nodes.push_back(std::move(made));
   }
   return graph_.value_bound() == before.values + firsts.back() &&
-         made_up_.size() == before.made_up + made_up && rising_names(before);
+         names_.generated_count() == before.made_up + made_up && rising_names(before);
 }
 
 // Generated names are numbered in the order of the nodes.
@@ -305,7 +307,7 @@ bool Converter::rising_names(const Before& before) const {
   std::map<std::string, int, std::less<>> last;
   for (std::size_t v = before.values; v < graph_.value_bound(); ++v) {
     const std::string name(graph_.value_name(ValueId(v)));
-    if (!made_up_.contains(name)) continue;
+    if (!names_.generated(name)) continue;
     const std::size_t at = name.rfind("__");
     const int number = std::stoi(name.substr(at + 2));
     const auto [known, fresh] = last.try_emplace(name.substr(0, at), number);
@@ -355,11 +357,11 @@ bool Converter::take_trace(Repeat<Value>& out, const Statement& s, const Before&
     }
     return true;
   };
-  out.opaque = trace_.opaque;
-  out.reasons = trace_.reasons;
-  out.read = !out.opaque.empty() && reads(s.targets[0].text);
-  return take(trace_.makers, out.makers) && take(trace_.dropped, out.dropped) &&
-         take(trace_.caches, out.caches);
+  out.opaque = effects_.trace().opaque;
+  out.reasons = effects_.trace().reasons;
+  out.read = !out.opaque.empty() && read_names_.contains(s.targets[0].text);
+  return take(effects_.trace().makers, out.makers) && take(effects_.trace().dropped, out.dropped) &&
+         take(effects_.trace().caches, out.caches);
 }
 
 bool Converter::take_value(Repeat<Value>& out, const Statement& s, const Before& before) {
@@ -376,22 +378,16 @@ bool Converter::take_value(Repeat<Value>& out, const Statement& s, const Before&
   return sound;
 }
 
-void Converter::rename(ValueId value, const std::string& name) {
-  renamed_ = true;
-  if (value.index < first_value_) once();
-  graph_.rename(value, name);
-}
-
 Converter::Before Converter::now() const {
   return {graph_.node_bound(), graph_.value_bound(), memory_.tensors.size(),
-          memory_.storages.size(), made_up_.size()};
+          memory_.storages.size(), names_.generated_count()};
 }
 
 // Of the statement that was just converted, whose key is at hand.
 void Converter::keep_repeat(const Statement& s, Repeats<Value, Wanted>::Entry entry,
                             std::uint64_t hash, const Before& before) {
   Repeat<Value> made;
-  if (repeatable_ && take_nodes(made, s, before) && take_tensors(made, before) &&
+  if (effects_.trace().repeatable && take_nodes(made, s, before) && take_tensors(made, before) &&
       take_trace(made, s, before) && take_value(made, s, before))
     entry.repeat = std::move(made);
   repeats_.index.insert(hash, static_cast<std::uint32_t>(repeats_.entries.size()));

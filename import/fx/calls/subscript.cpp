@@ -47,7 +47,7 @@ Value list_of(std::vector<Value> items) {
 // The steps are views; what is left to tensors is gathered at the end.
 Result<Value> Converter::subscript(const Value& x, const Value& at, const Site& site) {
   std::vector<Value> items = items_of(at);
-  const Type* type = type_of(x.tensor);
+  const Type* type = emitter_.type_of(x.tensor);
   const auto taken = static_cast<std::size_t>(std::count_if(items.begin(), items.end(), takes_dim));
   const auto ellipsis = std::find_if(items.begin(), items.end(), is_ellipsis);
   const bool odd = std::any_of(items.begin(), items.end(), [](const Value& v) {
@@ -71,13 +71,13 @@ Result<Value> Converter::subscript(const Value& x, const Value& at, const Site& 
     if (is_ellipsis(item)) {
       for (std::size_t i = taken; i < rank; ++i) skip();
     } else if (item.kind == Value::Kind::none) {
-      steps.push_back({"aten.unsqueeze.default", {{integer(dim)}, {}}});
+      steps.push_back({"aten.unsqueeze.default", {{integer(context_.dims, dim)}, {}}});
       skip();
     } else if (item.kind == Value::Kind::integer) {
-      steps.push_back({"aten.select.int", {{integer(dim), item}, {}}});
+      steps.push_back({"aten.select.int", {{integer(context_.dims, dim), item}, {}}});
     } else if (is_slice(item)) {
       if (!is_full(item)) {
-        Arguments arguments{{integer(dim), item.items[0], item.items[1]}, {}};
+        Arguments arguments{{integer(context_.dims, dim), item.items[0], item.items[1]}, {}};
         if (item.items[2].kind != Value::Kind::none) arguments.positional.push_back(item.items[2]);
         steps.push_back({"aten.slice.Tensor", std::move(arguments)});
       }

@@ -194,7 +194,7 @@ void Converter::as_vector_norm(Arguments& arguments, std::string& target) {
   const std::optional<Value> out = pull_argument(arguments, 1, "out"),
                              dtype = pull_argument(arguments, 1, "dtype");
   const bool frobenius = p.kind == Value::Kind::string && p.text == "fro";
-  if (is_none(p) || frobenius) p = integer(2);
+  if (is_none(p) || frobenius) p = integer(context_.dims, 2);
   if (keepdim.kind != Value::Kind::boolean) keepdim.kind = Value::Kind::boolean;
   std::vector<Value>& args = arguments.positional;
   args.insert(args.end(), {std::move(p), std::move(dim), std::move(keepdim)});
@@ -206,7 +206,9 @@ void Converter::as_vector_norm(Arguments& arguments, std::string& target) {
 // torch.tensordot(a, b, dims): lists of both, or how many of the last and the first.
 void Converter::as_axes_of_tensordot(Arguments& arguments, std::size_t rank) {
   std::optional<Value> dims = pull_argument(arguments, 2, "dims");
-  if (!dims) dims = keyword(arguments, "dims_self") ? std::nullopt : std::optional(integer(2));
+  if (!dims)
+    dims =
+        keyword(arguments, "dims_self") ? std::nullopt : std::optional(integer(context_.dims, 2));
   if (!dims) return;
   std::vector<Value>& args = arguments.positional;
   if (dims->kind == Value::Kind::list && dims->items.size() == 2) {
@@ -220,12 +222,12 @@ void Converter::as_axes_of_tensordot(Arguments& arguments, std::size_t rank) {
     args.push_back(*dims);
     return;
   }
-  const auto count = as_int(*dims);
+  const auto count = as_int(context_.dims, *dims);
   if (!count || *count < 0 || *count > static_cast<std::int64_t>(rank)) return;
   Value last = as_list({}), first = as_list({});
   for (std::int64_t i = 0; i < *count; ++i) {
-    last.items.push_back(integer(static_cast<std::int64_t>(rank) - *count + i));
-    first.items.push_back(integer(i));
+    last.items.push_back(integer(context_.dims, static_cast<std::int64_t>(rank) - *count + i));
+    first.items.push_back(integer(context_.dims, i));
   }
   args.insert(args.end(), {std::move(last), std::move(first)});
 }
@@ -269,7 +271,7 @@ Result<Value> Converter::to_method(const Arguments& arguments, const Site& site)
          v.text.find("device") == std::string::npos))
       dtype = v;
     if (holds_tensor(v))
-      if (const Type* type = type_of(v.tensor)) dtype = dtype_value(type->dtype);
+      if (const Type* type = emitter_.type_of(v.tensor)) dtype = dtype_value(type->dtype);
   };
   for (std::size_t i = 1; i < arguments.positional.size(); ++i) look(arguments.positional[i]);
   for (const auto& [name, value] : arguments.keywords) {
@@ -278,7 +280,7 @@ Result<Value> Converter::to_method(const Arguments& arguments, const Site& site)
   }
   if (dtype && dtype->kind == Value::Kind::other)  // a dtype that the library lacks
     return call("aten.to.dtype", {{x, *dtype}, {}}, site);
-  const Type* type = type_of(x.tensor);
+  const Type* type = emitter_.type_of(x.tensor);
   const bool same = !dtype || (type && type->dtype == dtype->dtype);
   if (same) return copies ? call("aten.clone.default", {{x}, {}}, site) : itself("to", x, site);
   return call("aten.to.dtype", {{x, *dtype}, {}}, site);
@@ -343,10 +345,10 @@ void adapt_functional(std::string& name, bool method, std::vector<Value>& args) 
 std::optional<Value> Converter::size_call(const std::string& name, const Shape& shape,
                                           Arguments& arguments, std::string& target) {
   if (name == "dim" || name == "ndimension")
-    return integer(static_cast<std::int64_t>(shape.size()));
+    return integer(context_.dims, static_cast<std::int64_t>(shape.size()));
   Value out;
   if (name == "numel") {
-    out = integer(1);
+    out = integer(context_.dims, 1);
     for (DimId d : shape) out.dim = context_.dims.mul(out.dim, d);
     return out.dim.valid() ? std::optional(out) : std::nullopt;
   }
@@ -358,7 +360,7 @@ std::optional<Value> Converter::size_call(const std::string& name, const Shape& 
   }
   out.kind = Value::Kind::list;
   for (DimId d : shape) {
-    out.items.push_back(integer(0));
+    out.items.push_back(integer(context_.dims, 0));
     out.items.back().dim = d;
   }
   return out;
@@ -387,12 +389,13 @@ void Converter::take_dropout(const std::string& name, Arguments& arguments, std:
 // Replaces the second tensor of a call such as view_as by its shape.
 void Converter::take_shape_of(const std::string& name, std::vector<Value>& args,
                               std::string& target) {
-  const Type* like = args.size() == 2 && holds_tensor(args[1]) ? type_of(args[1].tensor) : nullptr;
+  const Type* like =
+      args.size() == 2 && holds_tensor(args[1]) ? emitter_.type_of(args[1].tensor) : nullptr;
   if (!like) return;
   Value shape;
   shape.kind = Value::Kind::list;
   for (DimId d : like->shape) {
-    shape.items.push_back(integer(0));
+    shape.items.push_back(integer(context_.dims, 0));
     shape.items.back().dim = d;
   }
   args[1] = std::move(shape);
@@ -405,7 +408,8 @@ void Converter::take_shape_of(const std::string& name, std::vector<Value>& args,
 std::optional<Value> Converter::rewritten(const std::string& name, Arguments& arguments,
                                           std::string& target) {
   std::vector<Value>& args = arguments.positional;
-  const Type* type = !args.empty() && holds_tensor(args[0]) ? type_of(args[0].tensor) : nullptr;
+  const Type* type =
+      !args.empty() && holds_tensor(args[0]) ? emitter_.type_of(args[0].tensor) : nullptr;
   if ((name == "size" || name == "dim" || name == "ndimension" || name == "numel") && type)
     return size_call(name, type->shape, arguments, target);
   if ((name == "dropout" || name == "feature_dropout" || name == "alpha_dropout") &&
@@ -418,7 +422,7 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
     return std::nullopt;
   }
   if (name == "type_as" && args.size() == 2 && holds_tensor(args[1])) {
-    if (const Type* like = type_of(args[1].tensor)) {
+    if (const Type* like = emitter_.type_of(args[1].tensor)) {
       args[1] = dtype_value(like->dtype);
       target = "aten.to.dtype";
       if (type && type->dtype == like->dtype) {
@@ -452,12 +456,12 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
   if (name == "transpose") target = "aten.transpose.int";
   if (name == "numpy_T" && type && type->shape.size() == 2) target = "aten.t.default";
   if (name == "mT" && type && type->shape.size() >= 2) {
-    args.push_back(integer(-2));
-    args.push_back(integer(-1));
+    args.push_back(integer(context_.dims, -2));
+    args.push_back(integer(context_.dims, -1));
     target = "aten.transpose.int";
   }
   if (name == "matmul" && args.size() == 2) {
-    const Type* other = holds_tensor(args[1]) ? type_of(args[1].tensor) : nullptr;
+    const Type* other = holds_tensor(args[1]) ? emitter_.type_of(args[1].tensor) : nullptr;
     if (type && other) target_of_matmul(type->shape, other->shape, target);
   }
   return std::nullopt;

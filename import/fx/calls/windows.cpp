@@ -8,54 +8,60 @@
 #include "import/fx/apply.hpp"
 
 namespace pw::fx {
+namespace {
+
+ValueId number_of_type(Maker& make, double value, DType dtype) {
+  return make("full", {}, {{"shape", Shape()}, {"dtype", dtype}, {"value", value}});
+}
+
+}  // namespace
+
 // ---- places
 
-// offset + i · strides[0] + j · strides[1] + …, in i64, of that many of each.
-std::optional<ValueId> Converter::places_of(Maker& make, const Shape& sizes, const Shape& strides,
-                                            std::int64_t offset) {
-  ValueId out = make("full", {},
-                     {{key("shape"), Shape()},
-                      {key("dtype"), DType::i64},
-                      {key("value"), static_cast<double>(offset)}});
+std::optional<ValueId> places_of(Maker& make, const Shape& sizes, const Shape& strides,
+                                 std::int64_t offset) {
+  Emitter& emitter = make.emitter();
+  ValueId out =
+      make("full", {},
+           {{"shape", Shape()}, {"dtype", DType::i64}, {"value", static_cast<double>(offset)}});
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const std::optional<std::int64_t> stride = context_.dims.value(strides[i]);
+    const std::optional<std::int64_t> stride = emitter.dims().value(strides[i]);
     if (!stride || *stride < 0 || *stride >= kMaxDim) return std::nullopt;
-    Shape along(sizes.size() - i, context_.dims.constant(1));
+    Shape along(sizes.size() - i, emitter.dims().constant(1));
     along.front() = sizes[i];
-    const ValueId places = make("iota", {}, {{key("shape"), Shape{sizes[i]}}});
-    const ValueId by = make("full", {},
-                            {{key("shape"), Shape()},
-                             {key("dtype"), DType::i64},
-                             {key("value"), static_cast<double>(*stride)}});
+    const ValueId places = make("iota", {}, {{"shape", Shape{sizes[i]}}});
+    const ValueId by =
+        make("full", {},
+             {{"shape", Shape()}, {"dtype", DType::i64}, {"value", static_cast<double>(*stride)}});
     out = make(
         "add",
-        {out, make("reshape", {make("mul", {places, by}, {})}, {{key("shape"), std::move(along)}})},
-        {});
+        {out, make("reshape", {make("mul", {places, by}, {})}, {{"shape", std::move(along)}})}, {});
   }
   return out;
 }
 
 // Windows of one axis; each extends along a new last axis.
-Applied Converter::unfold(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+Applied convert_unfold(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                       const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
   const std::size_t rank = type ? type->shape.size() : 0;
-  const std::optional<std::size_t> axis = axis_of(as_int(*bound.find("dimension")), rank);
-  const std::optional<std::int64_t> size = as_int(*bound.find("size")),
-                                    step = as_int(*bound.find("step"));
+  const std::optional<std::size_t> axis =
+      axis_of(as_int(emitter.dims(), *bound.find("dimension")), rank);
+  const std::optional<std::int64_t> size = as_int(emitter.dims(), *bound.find("size")),
+                                    step = as_int(emitter.dims(), *bound.find("step"));
   if (!axis || !size || !step || *size < 0 || *step < 1) return kNotThis;
-  Dims& dims = context_.dims;
+  Dims& dims = emitter.dims();
   const std::optional<std::int64_t> extent = dims.value(type->shape[*axis]);
   if (extent && *extent < *size) return kNotThis;
   const DimId room = dims.sub(type->shape[*axis], dims.constant(*size));
   const DimId count = dims.add(dims.div(room, dims.constant(*step)), dims.constant(1));
   if (!count.valid()) return kNotThis;
-  Maker make = maker(site);
+  Maker make(emitter, site);
   const std::optional<ValueId> places =
       places_of(make, {count, dims.constant(*size)}, {dims.constant(*step), dims.constant(1)}, 0);
   if (!places) return kNotThis;
-  const ValueId windows =
-      make("index", {*x, *places}, {{key("dim"), static_cast<std::int64_t>(*axis)}});
+  const ValueId windows = make("index", {*x, *places}, {{"dim", static_cast<std::int64_t>(*axis)}});
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i <= rank; ++i)
     if (i != *axis + 1) order.push_back(i);
@@ -63,54 +69,19 @@ Applied Converter::unfold(const Bound& bound, const std::vector<Wanted>& wanted,
   return make.done(make("detach", {in_order(make, windows, order)}, {}, wanted));
 }
 
-// Elements of the tensor's memory, which must be known to be dense and in order: those of its
-// storage, where it is a view.
-Applied Converter::as_strided(const Bound& bound, const std::vector<Wanted>& wanted,
-                              const Site& site) {
-  const Value* x = bound.find("self");
-  if (!x || x->kind != Value::Kind::tensor || !x->handle.valid()) return kNotThis;
-  const std::optional<Shape> sizes = as_shape(*bound.find("size")),
-                             strides = as_shape(*bound.find("stride"));
-  const Value& given = *bound.find("storage_offset");
-  std::optional<std::int64_t> offset = as_int(given);
-  const Tensor& own = memory_.tensors[x->handle];
-  if (given.kind == Value::Kind::none && !own.base.valid()) offset = 0;
-  if (!sizes || !strides || sizes->size() != strides->size() || !offset || *offset < 0)
-    return kNotThis;
-  for (TensorId at = x->handle; at.valid(); at = memory_.tensors[at].base)
-    if (const Tensor& t = memory_.tensors[at]; !t.unsure.empty() && t.inexpressible.empty())
-      return fail(
-          site.span, "PW0512",
-          fmt::format(
-              "the memory layout of its operand is unknown, because `{}` may have copied it",
-              t.unsure));
-  const TensorId root = memory_.storage_of(x->handle).root;
-  Result<ValueId> memory = read(root, site);
-  if (!memory) return forward(memory);
-  const Type* type = type_of(*memory);
-  const std::optional<Shape>& known = memory_.tensors[root].strides;
-  if (!type || !known || !is_dense(context_.dims, type->shape, *known))
-    return fail(site.span, "PW0512", "the memory layout of its operand is unknown");
-  const DimId count = count_of(type->shape);
-  Maker make = maker(site);
-  const std::optional<ValueId> places = places_of(make, *sizes, *strides, *offset);
-  if (!places || !count.valid()) return kNotThis;
-  const ValueId flat = make("reshape", {*memory}, {{key("shape"), Shape{count}}});
-  return make.done(make("index", {flat, *places}, {}, wanted));
-}
-
 // The diagonal of two axes replaced by src, whose last axis it is.
-Applied Converter::diagonal_scatter(const Bound& bound, const std::vector<Wanted>& wanted,
-                                    const Site& site) {
+Applied convert_diagonal_scatter(Emitter& emitter, const Bound& bound,
+                                 const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self")), src = tensor_of(bound.find("src"));
-  const Type *type = x ? type_of(*x) : nullptr, *part = src ? type_of(*src) : nullptr;
+  const Type *type = x ? emitter.type_of(*x) : nullptr,
+             *part = src ? emitter.type_of(*src) : nullptr;
   const std::size_t rank = type ? type->shape.size() : 0;
-  const auto offset = as_int(*bound.find("offset"));
-  const auto first = axis_of(as_int(*bound.find("dim1")), rank),
-             second = axis_of(as_int(*bound.find("dim2")), rank);
+  const auto offset = as_int(emitter.dims(), *bound.find("offset"));
+  const auto first = axis_of(as_int(emitter.dims(), *bound.find("dim1")), rank),
+             second = axis_of(as_int(emitter.dims(), *bound.find("dim2")), rank);
   if (!part || !offset || !first || !second || *first == *second || part->dtype != type->dtype)
     return kNotThis;
-  Dims& dims = context_.dims;
+  Dims& dims = emitter.dims();
   const auto rows = dims.value(type->shape[*first]), columns = dims.value(type->shape[*second]);
   if (!rows || !columns || part->shape.size() + 1 != rank) return kNotThis;
   const std::int64_t row = std::max<std::int64_t>(0, -*offset),
@@ -122,29 +93,30 @@ Applied Converter::diagonal_scatter(const Bound& bound, const std::vector<Wanted
     if (i != *first && i != *second) order.push_back(i);
   for (std::size_t i = 0; i < rank; ++i) back[order[i]] = i;
   for (std::size_t i = 0; i + 2 < rank; ++i) turned.push_back(i);
-  Maker make = maker(site);
+  Maker make(emitter, site);
   const Shape extent{dims.constant(count)}, one{dims.constant(1)};
   const std::optional<ValueId> i = places_of(make, extent, one, row),
                                j = places_of(make, extent, one, column);
   const ValueId put =
       make("index_put", {in_order(make, *x, order), in_order(make, *src, turned), *i, *j},
-           {{key("reduce"), std::string("set")}});
+           {{"reduce", std::string("set")}});
   return make.done(make("clone", {in_order(make, put, back)}, {}, wanted));
 }
 
 // ---- axes and shapes
 
-Applied Converter::movedim(const Bound& bound, const std::vector<Wanted>& wanted,
-                           const Site& site) {
+Applied convert_movedim(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                        const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
   const auto listed = [&](std::string_view name) -> std::optional<std::vector<std::size_t>> {
     const Value& given = *bound.find(name);
     std::optional<Shape> shape = as_shape(given);
-    if (const auto one = as_int(given); !shape && one) shape = Shape{context_.dims.constant(*one)};
+    if (const auto one = as_int(emitter.dims(), given); !shape && one)
+      shape = Shape{emitter.dims().constant(*one)};
     std::vector<std::size_t> out;
     for (DimId d : shape.value_or(Shape())) {
-      const auto axis = axis_of(context_.dims.value(d), type->shape.size());
+      const auto axis = axis_of(emitter.dims().value(d), type->shape.size());
       if (!axis || std::find(out.begin(), out.end(), *axis) != out.end()) return std::nullopt;
       out.push_back(*axis);
     }
@@ -161,18 +133,18 @@ Applied Converter::movedim(const Bound& bound, const std::vector<Wanted>& wanted
     order[i] =
         moved == to->end() ? rest[next++] : (*from)[static_cast<std::size_t>(moved - to->begin())];
   }
-  return permuted(*x, order, wanted, site);
+  return permuted(emitter, *x, order, wanted, site);
 }
 
 // Each of the tensors in the shape that they broadcast to.
-Applied Converter::broadcast(const Bound& bound, const std::vector<Wanted>& wanted,
-                             const Site& site) {
+Applied convert_broadcast(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                          const Site& site) {
   const Value& tensors = *bound.find("tensors");
   if (tensors.kind != Value::Kind::list || tensors.items.empty()) return kNotThis;
   Shape common;
-  const DimId one = context_.dims.constant(1);
+  const DimId one = emitter.dims().constant(1);
   for (const Value& item : tensors.items) {
-    const Type* type = item.kind == Value::Kind::tensor ? type_of(item.tensor) : nullptr;
+    const Type* type = item.kind == Value::Kind::tensor ? emitter.type_of(item.tensor) : nullptr;
     if (!type) return kNotThis;
     const Shape& shape = type->shape;
     if (shape.size() > common.size())
@@ -185,8 +157,8 @@ Applied Converter::broadcast(const Bound& bound, const std::vector<Wanted>& want
   }
   Results out;
   for (std::size_t i = 0; i < tensors.items.size(); ++i) {
-    Result<Results> wide = emit("expand", {tensors.items[i].tensor}, {{key("shape"), common}},
-                                {i < wanted.size() ? wanted[i] : Wanted()}, site);
+    Result<Results> wide = emitter.emit("expand", {tensors.items[i].tensor}, {{"shape", common}},
+                                        {i < wanted.size() ? wanted[i] : Wanted()}, site);
     if (!wide) return forward(wide);
     out.push_back(wide->front());
   }
@@ -194,8 +166,8 @@ Applied Converter::broadcast(const Bound& bound, const std::vector<Wanted>& want
 }
 
 // Coordinates: tensor i along axis i of all results, or, of 'xy', the first two exchanged.
-Applied Converter::meshgrid(const Bound& bound, const std::vector<Wanted>& wanted,
-                            const Site& site) {
+Applied convert_meshgrid(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                         const Site& site) {
   const Value &tensors = *bound.find("tensors"), &indexing = *bound.find("indexing");
   if (tensors.kind != Value::Kind::list || tensors.items.empty() ||
       indexing.kind != Value::Kind::string || (indexing.text != "ij" && indexing.text != "xy"))
@@ -205,9 +177,9 @@ Applied Converter::meshgrid(const Bound& bound, const std::vector<Wanted>& wante
   std::vector<std::size_t> axis_of_tensor(rank);
   for (std::size_t i = 0; i < rank; ++i) {
     const Value& item = tensors.items[i];
-    const Type* type = item.kind == Value::Kind::tensor ? type_of(item.tensor) : nullptr;
+    const Type* type = item.kind == Value::Kind::tensor ? emitter.type_of(item.tensor) : nullptr;
     if (!type || type->shape.size() > 1) return kNotThis;
-    whole.push_back(type->shape.empty() ? context_.dims.constant(1) : type->shape[0]);
+    whole.push_back(type->shape.empty() ? emitter.dims().constant(1) : type->shape[0]);
     axis_of_tensor[i] = i;
   }
   if (indexing.text == "xy" && rank > 1) {
@@ -216,12 +188,12 @@ Applied Converter::meshgrid(const Bound& bound, const std::vector<Wanted>& wante
   }
   Results out;
   for (std::size_t i = 0; i < rank; ++i) {
-    Shape along(rank, context_.dims.constant(1));
+    Shape along(rank, emitter.dims().constant(1));
     along[axis_of_tensor[i]] = whole[axis_of_tensor[i]];
-    Applied apart = reshape_to(tensors.items[i].tensor, std::move(along), kUnnamed, site);
+    Applied apart = reshape_to(emitter, tensors.items[i].tensor, std::move(along), kUnnamed, site);
     if (!apart || !*apart) return apart;
-    Result<Results> wide = emit("expand", {(*apart)->front()}, {{key("shape"), whole}},
-                                {i < wanted.size() ? wanted[i] : Wanted()}, site);
+    Result<Results> wide = emitter.emit("expand", {(*apart)->front()}, {{"shape", whole}},
+                                        {i < wanted.size() ? wanted[i] : Wanted()}, site);
     if (!wide) return forward(wide);
     out.push_back(wide->front());
   }
@@ -230,23 +202,20 @@ Applied Converter::meshgrid(const Bound& bound, const std::vector<Wanted>& wante
 
 // ---- norms
 
-ValueId Converter::number_of_type(Maker& make, double value, DType dtype) {
-  return make("full", {}, {{key("shape"), Shape()}, {key("dtype"), dtype}, {key("value"), value}});
-}
-
 // (Σ |x|^p)^(1/p) over the listed axes, or all; of an infinite p the extreme of |x|, of 0 the
 // number of those that are not 0. bf16 and f16 in f32.
-Applied Converter::vector_norm(const Bound& bound, const std::vector<Wanted>& wanted,
-                               const Site& site) {
+Applied convert_vector_norm(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+                            const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? type_of(*x) : nullptr;
+  const Type* type = x ? emitter.type_of(*x) : nullptr;
   const Value &ord = *bound.find("ord"), &dtype = *bound.find("dtype"),
               &keep = *bound.find("keepdim");
-  const auto axes = type ? listed_axes(bound.find("dim"), type->shape.size()) : std::nullopt;
+  const auto axes =
+      type ? listed_axes(emitter, bound.find("dim"), type->shape.size()) : std::nullopt;
   double p = 2;
   if (ord.kind == Value::Kind::real) p = ord.real;
   if (ord.kind == Value::Kind::integer) {
-    const auto whole = as_int(ord);
+    const auto whole = as_int(emitter.dims(), ord);
     if (!whole) return kNotThis;
     p = static_cast<double>(*whole);
   }
@@ -261,22 +230,22 @@ Applied Converter::vector_norm(const Bound& bound, const std::vector<Wanted>& wa
   const DType in = to == DType::f64 ? DType::f64 : DType::f32;
   Shape shape = type->shape;
   for (const std::size_t axis : *axes) {
-    shape[axis] = context_.dims.constant(1);
+    shape[axis] = emitter.dims().constant(1);
     if (!keep.boolean) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
   }
-  Maker make = maker(site);
+  Maker make(emitter, site);
   const auto number = [&](double value) { return number_of_type(make, value, in); };
   const auto over_axes = [&](std::string_view op, ValueId v) {
     for (const std::size_t axis : *axes)
-      v = make(op, {v}, {{key("dim"), static_cast<std::int64_t>(axis)}, {key("keepdim"), true}});
+      v = make(op, {v}, {{"dim", static_cast<std::int64_t>(axis)}, {"keepdim", true}});
     return v;
   };
-  const ValueId h = type->dtype == in ? *x : make("cast", {*x}, {{key("dtype"), in}});
+  const ValueId h = type->dtype == in ? *x : make("cast", {*x}, {{"dtype", in}});
   ValueId out;
   if (std::isinf(p)) {
     out = over_axes(p > 0 ? "amax" : "amin", make("abs", {h}, {}));
   } else if (p == 0) {
-    out = over_axes("sum", make("cast", {make("ne", {h, number(0)}, {})}, {{key("dtype"), in}}));
+    out = over_axes("sum", make("cast", {make("ne", {h, number(0)}, {})}, {{"dtype", in}}));
   } else if (p == 1) {
     out = over_axes("sum", make("abs", {h}, {}));
   } else if (p == 2) {
@@ -285,8 +254,8 @@ Applied Converter::vector_norm(const Bound& bound, const std::vector<Wanted>& wa
     const ValueId powers = make("pow", {make("abs", {h}, {}), number(p)}, {});
     out = make("pow", {over_axes("sum", powers), number(1 / p)}, {});
   }
-  if (to != in) out = make("cast", {out}, {{key("dtype"), to}});
-  return make.done(make("reshape", {out}, {{key("shape"), shape}}, wanted));
+  if (to != in) out = make("cast", {out}, {{"dtype", to}});
+  return make.done(make("reshape", {out}, {{"shape", shape}}, wanted));
 }
 
 }  // namespace pw::fx
