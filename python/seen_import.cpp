@@ -15,7 +15,7 @@
 #include <pybind11/stl.h>
 
 #include "dsl/matched_ops.hpp"
-#include "import/fx/convert.hpp"
+#include "import/fx/call_importer.hpp"
 #include "python/seen_nodes.hpp"
 #include "python/torch_arguments.hpp"
 
@@ -25,7 +25,7 @@ namespace pw::python {
 namespace {
 
 using Index = std::uint32_t;
-using Telling = SeenNode::Telling;
+using Role = SeenNode::Role;
 
 bool has_symbols(std::string_view type) {
   return type.starts_with("Sym(") ||
@@ -51,7 +51,7 @@ class ValueMaker {
     return it == values_.end() ? unknown() : it->second;
   }
   Made word(const std::string& text) {
-    const std::optional<Made> value = fx::Converter::torch_word(text);
+    const std::optional<Made> value = fx::torch_word(text);
     return value ? *value : unknown();
   }
   static Made none() { return {}; }
@@ -113,11 +113,11 @@ class SeenImport {
     function_.span = Span{context_->sources.add(options_.file, ""), 0, 0};
     types_.resize(graph_.nodes.size());
     if (!read_inputs()) return std::nullopt;
-    to_.emplace(context_, options_, function_, "");
+    to_.emplace(context_, options_, function_);
     check(to_->begin());
     for (const SeenNode& n : graph_.nodes)
-      if (n.telling == Telling::source ? is_input(n.node)
-                                       : n.telling == Telling::call || n.telling == Telling::unseen)
+      if (n.role == Role::source ? is_input(n.node)
+                                 : n.role == Role::call || n.role == Role::unseen)
         to_->reserve(torch_.name(n.node));
     for (Index i = 0; i < graph_.nodes.size(); ++i)
       if (!add(i) || !made_.complete()) return std::nullopt;
@@ -143,7 +143,7 @@ class SeenImport {
   // Types the values that calls read but none computes. Returns false for a type with symbols.
   bool read_inputs() {
     for (const SeenNode& n : graph_.nodes) {
-      if (n.telling != Telling::call) continue;
+      if (n.role != Role::call) continue;
       for (const Index read : n.reads)
         if (!read_type(read)) return false;
       if (target_of(n) != kPart || n.reads.empty()) continue;
@@ -157,10 +157,10 @@ class SeenImport {
 
   bool read_type(Index i) {
     const SeenNode& n = graph_.nodes[i];
-    if (n.telling == Telling::call || !types_[i].empty()) return true;
+    if (n.role == Role::call || !types_[i].empty()) return true;
     types_[i] = torch_.type(torch_.value(n.node));
     if (types_[i].empty() || has_symbols(types_[i])) return false;
-    if (n.telling == Telling::source) {
+    if (n.role == Role::source) {
       const std::string name = torch_.name(n.node);
       function_.parameters.push_back({name, function_.span, types_[i], function_.span});
       options_.kinds.emplace(name, InputKind::input);
@@ -171,13 +171,13 @@ class SeenImport {
 
   bool add(Index i) {
     const SeenNode& n = graph_.nodes[i];
-    if (n.telling == Telling::source) {
+    if (n.role == Role::source) {
       if (is_input(n.node)) made_.set(n.node, *to_->input(torch_.name(n.node)));
-    } else if (n.telling == Telling::unseen) {
+    } else if (n.role == Role::unseen) {
       std::vector<fx::Value> reads;
       for (const Index read : n.reads) reads.push_back(made_.node(graph_.nodes[read].node));
       made_.set(n.node, check(to_->add_unseen(torch_.name(n.node), reads, types_[i])));
-    } else if (n.telling == Telling::call) {
+    } else if (n.role == Role::call) {
       return add_call(i);
     }
     return true;
@@ -234,7 +234,7 @@ class SeenImport {
   SeenGraph graph_;
   FxOptions options_;
   fx::Function function_;
-  std::optional<fx::Converter> to_;
+  std::optional<fx::CallImporter> to_;
   ValueMaker made_;
   std::vector<std::string> types_;                    // of values that calls read but none computes
   std::unordered_set<PyObject*> inputs_;              // the sources among them

@@ -14,7 +14,7 @@ namespace pw::python {
 namespace {
 
 using Index = std::uint32_t;
-using Telling = SeenNode::Telling;
+using Role = SeenNode::Role;
 using OpBits = std::uint64_t;
 constexpr std::size_t kMostOps = 64;
 constexpr Index kNone = ~Index{0};
@@ -116,7 +116,7 @@ class Finder {
       else if (kind != "placeholder" || !torch_.is_tensor(torch_.value(node)))
         return false;
       if (target.blocks) return false;
-      SeenNode seen{node, Telling::source, inputs_of(node)};
+      SeenNode seen{node, Role::source, inputs_of(node)};
       if (target.is_part && !seen.reads.empty()) {  // as visible as the call whose part it is
         target = of_node_[seen.reads.front()];
         target.is_part = true;
@@ -159,7 +159,7 @@ class Finder {
       const OpBits there = of_node_[i].ops == 0 ? 0 : parts.ops(i);
       const bool matched = there != 0 && std::any_of(required_.begin(), required_.end(),
                                                      [&](OpBits r) { return (r & ~there) == 0; });
-      if (matched || of_node_[i].kept) graph_.nodes[i].telling = Telling::call;
+      if (matched || of_node_[i].kept) graph_.nodes[i].role = Role::call;
     }
   }
 
@@ -171,13 +171,13 @@ class Finder {
     for (const Index i : returned_) reader[i] = kNone, ++readers[i];
     for (Index i = 0; i < nodes.size(); ++i) {
       SeenNode& n = nodes[i];
-      if (n.telling == Telling::call) continue;
-      const auto is_call = [&](Index at) { return nodes[at].telling == Telling::call; };
+      if (n.role == Role::call) continue;
+      const auto is_call = [&](Index at) { return nodes[at].role == Role::call; };
       const bool reads_calls = std::any_of(n.reads.begin(), n.reads.end(), is_call);
       std::vector<Index> reads;
       for (const Index input : n.reads) {
-        if (nodes[input].telling == Telling::source) continue;
-        if (nodes[input].telling == Telling::folded)
+        if (nodes[input].role == Role::source) continue;
+        if (nodes[input].role == Role::folded)
           reads.insert(reads.end(), nodes[input].reads.begin(), nodes[input].reads.end());
         else
           reads.push_back(input);
@@ -185,10 +185,10 @@ class Finder {
       n.reads = std::move(reads);
       if (n.reads.empty()) continue;  // a source
       const bool alone = readers[i] == 1 && reader[i] != kNone && !is_call(reader[i]);
-      n.telling = alone && !reads_calls ? Telling::folded : Telling::unseen;
+      n.role = alone && !reads_calls ? Role::folded : Role::unseen;
     }
     for (const Index i : returned_)
-      if (nodes[i].telling != Telling::source) graph_.outputs.push_back(i);
+      if (nodes[i].role != Role::source) graph_.outputs.push_back(i);
   }
 
   TorchObjects& torch_;

@@ -12,14 +12,14 @@
 namespace pw::python {
 
 struct SeenNode {
-  enum class Telling : std::uint8_t {
+  enum class Role : std::uint8_t {
     call,    ///< unchanged
     unseen,  ///< as its operands, so that no match crosses it
     source,  ///< as an input, if a call reads it: it reads nothing that rules could make
     folded   ///< not at all: its one reader is unseen, and reads what it reads
   };
   pybind11::handle node;
-  Telling telling = Telling::source;
+  Role role = Role::source;
   std::vector<std::uint32_t>
       reads;  ///< of a call: nodes; of others: those that are calls or unseen
 };

@@ -1,3 +1,5 @@
+#include "import/fx/inputs.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <tuple>
@@ -8,21 +10,11 @@
 #include "base/trim.hpp"
 #include "base/try.hpp"
 #include "graph/text/type_text.hpp"
-#include "import/fx/convert.hpp"
 #include "import/fx/types.hpp"
 
 namespace pw::fx {
 
 namespace {
-
-// dtypes of torch, as it prints them, that the library lacks.
-constexpr std::string_view kOtherDTypes[] = {
-    "i16",       "u16",        "u32",        "u64",       "c32",        "c64",    "c128",   "b16",
-    "b1x8",      "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0fnu", "f4e2m1fnx2", "qi8",    "qu8",    "qi32",
-    "complex32", "complex64",  "complex128", "int16",     "uint16",     "uint32", "uint64", "f6",
-    "i4",        "u4",         "i1",         "u1",        "u2",         "i2",     "u3",     "u5",
-    "u6",        "u7",         "i3",         "i5",        "i6",         "i7",
-};
 
 constexpr std::string_view kSym = "Sym(";
 
@@ -30,17 +22,6 @@ constexpr std::string_view kSym = "Sym(";
 std::string_view symbolic_text(std::string_view type) {
   if (!type.starts_with(kSym) || !type.ends_with(")")) return {};
   return type.substr(kSym.size(), type.size() - kSym.size() - 1);
-}
-
-// Returns true for an annotation that is not the type of a tensor: torch.Tensor, LayerName,
-// List[Tensor].
-bool says_no_type(std::string_view text) {
-  const std::string_view word = trimmed(text.substr(0, text.find('[')));
-  if (text == "?") return true;
-  if (text.find('[') == std::string_view::npos)
-    return !dtype_named(word) && is_word(word.substr(word.rfind('.') + 1));
-  return word.find('.') != std::string_view::npos ||
-         (!word.empty() && word[0] >= 'A' && word[0] <= 'Z');
 }
 
 std::optional<InputKind> kind_in_name(std::string_view name, bool dynamo) {
@@ -92,28 +73,8 @@ std::map<std::string, InputKind> signed_kinds(std::string_view signature) {
 
 }  // namespace
 
-Result<TypeId> Converter::stated_type(const std::string& text, Span span) {
-  if (symbol_changes_ != symbols_.changes()) known_types_.clear();
-  symbol_changes_ = symbols_.changes();
-  if (const auto known = known_types_.find(text); known != known_types_.end()) return known->second;
-  if (says_no_type(text)) return Types::unknown();
-  const std::string_view word = trimmed(std::string_view(text).substr(0, text.find('[')));
-  if (std::find(std::begin(kOtherDTypes), std::end(kOtherDTypes), word) != std::end(kOtherDTypes)) {
-    std::string line =
-        fmt::format("{} is not a supported dtype: its values stay without a type", word);
-    if (std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end())
-      report_.notes.push_back(std::move(line));
-    return Types::unknown();
-  }
-  TextResult<TypeId> type = parse_fx_type(context_, text);
-  if (type) return known_types_[text] = symbols_.renamed(*type);
-  auto at = static_cast<std::uint32_t>(
-      std::min<std::size_t>(span.begin + type.error().offset, span.end > 0 ? span.end - 1 : 0));
-  return fail(Span{span.source, at, at + 1}, "PW0505", type.error().message, type.error().help);
-}
-
 // The second brackets of `f32[4, 8][8, 1]`: the strides of a tensor that has its own storage.
-void Converter::take_strides(const Value& value, std::string_view text) {
+void Inputs::take_strides(const Value& value, std::string_view text) {
   const std::size_t begin = text.find("][");
   if (begin == std::string_view::npos || value.kind != Value::Kind::tensor ||
       !value.handle.valid() || memory_.tensors[value.handle].base.valid())
@@ -133,7 +94,7 @@ void Converter::take_strides(const Value& value, std::string_view text) {
 }
 
 // Returns the dim that `--symbol` names.
-Result<DimId> Converter::named_dim(const std::string& place, const std::string& input, int axis) {
+Result<DimId> Inputs::named_dim(const std::string& place, const std::string& input, int axis) {
   auto parameter = std::find_if(function_.parameters.begin(), function_.parameters.end(),
                                 [&](const Parameter& p) { return names_input(input, p.name); });
   if (parameter == function_.parameters.end()) {
@@ -145,7 +106,7 @@ Result<DimId> Converter::named_dim(const std::string& place, const std::string& 
   }
   Result<TypeId> type = Types::unknown();
   if (!parameter->type.empty() && symbolic_text(parameter->type).empty())
-    type = stated_type(parameter->type, parameter->type_span);
+    type = types_.read(parameter->type, parameter->type_span);
   if (!type) return forward(type);
   std::size_t rank = *type == Types::unknown() ? 0 : context_.types[*type].shape.size();
   if (axis < 0 || static_cast<std::size_t>(axis) >= rank)
@@ -156,8 +117,8 @@ Result<DimId> Converter::named_dim(const std::string& place, const std::string& 
 }
 
 // Merges symbols into one with the given name, which no other symbol may have.
-Status Converter::rename_symbols(const std::string& place, const std::string& name,
-                                 const std::vector<DimId>& dims) {
+Status Inputs::rename_symbols(const std::string& place, const std::string& name,
+                              const std::vector<DimId>& dims) {
   std::set<std::string> from;
   for (DimId dim : dims) from.insert(context_.dims.print(dim));
   for (const Parameter& p : function_.parameters) {
@@ -185,7 +146,7 @@ Status Converter::rename_symbols(const std::string& place, const std::string& na
   return {};
 }
 
-Status Converter::read_symbols() {
+Status Inputs::read_symbols() {
   for (const auto& [name, places] : options_.symbols) {
     std::string place = "--symbol " + name;
     if (!is_word(name) || dtype_named(name))
@@ -234,7 +195,7 @@ Status Converter::read_symbols() {
   return {};
 }
 
-void Converter::declare_symbols(const Shape& shape) {
+void Inputs::declare_symbols(const Shape& shape) {
   for (DimId dim : shape)
     for (const std::string& s : context_.dims.symbols(dim))
       if (!graph_.facts.find(s))
@@ -242,7 +203,7 @@ void Converter::declare_symbols(const Shape& shape) {
 }
 
 // A symbol whose range is one number is that number.
-void Converter::fix_symbols() {
+void Inputs::fix_symbols() {
   for (const auto& [symbol, range] : options_.ranges) {
     const bool named = std::any_of(options_.symbols.begin(), options_.symbols.end(),
                                    [&, s = symbol](const auto& given) { return given.first == s; });
@@ -252,7 +213,7 @@ void Converter::fix_symbols() {
 }
 
 // A parameter that is a number: Sym(s0).
-Status Converter::read_symbol_input(const Parameter& p) {
+Status Inputs::read_symbol_input(const Parameter& p) {
   TextResult<DimId> dim = parse_dim(context_.dims, symbolic_text(p.type));
   if (!dim) return fail(p.type_span, "PW0505", dim.error().message, dim.error().help);
   Value value = integer(context_.dims, 0);
@@ -261,7 +222,7 @@ Status Converter::read_symbol_input(const Parameter& p) {
   return {};
 }
 
-Status Converter::read_inputs() {
+Status Inputs::read() {
   fix_symbols();
   if (auto ok = read_symbols(); !ok) return ok;
   std::vector<std::string> names;
@@ -287,7 +248,7 @@ Status Converter::read_inputs() {
     }
     TypeId type = Types::unknown();
     if (!p.type.empty()) {
-      TypeId stated = PW_TRY(stated_type(p.type, p.type_span));
+      TypeId stated = PW_TRY(types_.read(p.type, p.type_span));
       type = stated;
     }
     if (type != Types::unknown()) {
@@ -306,7 +267,7 @@ Status Converter::read_inputs() {
     take_strides(env_[p.name], p.type);
   }
   read_ranges();
-  sizes_.read(options_, symbols_);
+  emitter_.sizes().read(options_, symbols_);
   if (graph_.facts.tokens().empty() && !graph_.facts.symbols.empty()) {
     if (guess.empty() && graph_.facts.symbols.size() == 1)
       guess = graph_.facts.symbols.begin()->first;
@@ -315,8 +276,7 @@ Status Converter::read_inputs() {
   return {};
 }
 
-// Returns the type that an option gives an attribute of the module, by its name without dots.
-TypeId Converter::given_type(const std::string& attribute) {
+TypeId Inputs::given_type(const std::string& attribute) {
   const auto given = options_.types.find(attribute);
   const TextResult<TypeId> type =
       given == options_.types.end() ? Types::unknown() : parse_fx_type(context_, given->second);
@@ -325,8 +285,7 @@ TypeId Converter::given_type(const std::string& attribute) {
   return symbols_.renamed(*type);
 }
 
-// Rejects options that state the type of anything else.
-Status Converter::check_given_types() {
+Status Inputs::check_given_types() {
   std::vector<std::string> names;
   for (ValueId v : graph_.inputs()) names.emplace_back(graph_.value_name(v));
   for (const Parameter& p : function_.parameters) names.push_back(p.name);
@@ -344,27 +303,8 @@ Status Converter::check_given_types() {
   return {};
 }
 
-// Reports values without a type: rules that need one do not match them, and they cannot be run.
-void Converter::note_untyped() {
-  constexpr std::size_t kShown = 3;
-  std::vector<std::string_view> names;
-  for (ValueId v : graph_.inputs())
-    if (!typed_ && !emitter_.type_of(v) && !graph_.unused(v)) names.push_back(graph_.value_name(v));
-  for (NodeId n : graph_.order())
-    for (std::size_t i = 0; i < graph_.result_count(n); ++i)
-      if (const ValueId v = graph_.result(n, i); !emitter_.type_of(v) && !graph_.unused(v))
-        names.push_back(graph_.value_name(v));
-  if (names.empty()) return;
-  std::string shown;
-  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i)
-    shown += fmt::format("{}{}", i > 0 ? ", " : "", names[i]);
-  report_.notes.push_back(fmt::format("{} {} no known type: {}{}; pass --type NAME=TYPE for inputs",
-                                      names.size(), names.size() == 1 ? "value has" : "values have",
-                                      shown, names.size() > kShown ? ", …" : ""));
-}
-
 // torch.export's "Range constraints: {s77: VR[2, int_oo], s8: VR[4, 128]}".
-void Converter::read_ranges() {
+void Inputs::read_ranges() {
   for (const auto& [symbol, range] : options_.ranges)
     if (auto fact = graph_.facts.symbols.find(symbol); fact != graph_.facts.symbols.end())
       std::tie(fact->second.min, fact->second.max) = range;
@@ -391,7 +331,7 @@ void Converter::read_ranges() {
 
 // Kinds from the options or the dump: torch.export's signature, and the names that export and
 // Dynamo give.
-std::optional<InputKind> Converter::said_kind(const std::string& name) {
+std::optional<InputKind> Inputs::said_kind(const std::string& name) {
   if (const auto it = options_.kinds.find(name); it != options_.kinds.end()) return it->second;
   for (const auto& [given, kind] : options_.kinds)
     if (names_input(given, name)) return kind;
@@ -410,7 +350,7 @@ std::optional<InputKind> Converter::said_kind(const std::string& name) {
 // read as a rotary table: buffer · symbolic dims, or not floating: input · the leading dims of a
 // batch, which is an integer input of rank 2 or more: input · returned and otherwise unread: buffer
 // · else: weight.
-void Converter::classify_inputs() {
+void Inputs::classify(FxReport& report) {
   std::vector<Shape> batches;
   for (ValueId v : graph_.inputs())
     if (const Type* t = emitter_.type_of(v); t && !is_float(t->dtype) && t->shape.size() >= 2)
@@ -439,7 +379,7 @@ void Converter::classify_inputs() {
         kind = InputKind::buffer;
     }
     graph_.set_input_kind(v, kind);
-    report_.guessed.emplace_back(name, kind);
+    report.guessed.emplace_back(name, kind);
   }
 }
 

@@ -492,9 +492,10 @@ std::vector<Mapping>& Table::rows_of(std::string_view target) {
   return list;
 }
 
-const std::vector<Mapping>* Table::add(const ForeignOp& op) {
-  std::vector<Mapping>& list = rows_of(op.target);
-  list.push_back(mapping_of(op));
+const std::vector<Mapping>* Table::add(std::shared_ptr<const ForeignOp> op) {
+  std::vector<Mapping>& list = rows_of(op->target);
+  list.push_back(mapping_of(*op));
+  declared_.push_back(std::move(op));
   return &list;
 }
 

@@ -2,6 +2,7 @@
 // lists.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,7 +15,7 @@
 namespace pw::fx {
 
 /// Translation that a target needs beyond renaming its arguments. Each is a function in
-/// fx_special.cpp.
+/// calls/special.cpp.
 enum class Special : std::uint8_t {
   none,
   view,  ///< literals may become symbols
@@ -109,8 +110,8 @@ class Table {
   /// Creates a table. `foreign`: the items of rule files, which precede the rows of the table; may
   /// be null, and must outlive it.
   explicit Table(const ForeignOps* foreign = nullptr) : foreign_(foreign) {}
-  /// Adds an item, which must outlive the table.
-  const std::vector<Mapping>* add(const ForeignOp& op);
+  /// Adds an item, which the table keeps.
+  const std::vector<Mapping>* add(std::shared_ptr<const ForeignOp> op);
   /// Returns the mappings of a target, in order of preference; the first whose conditions hold
   /// applies. Null if there are none.
   [[nodiscard]] const std::vector<Mapping>* find(std::string_view target);
@@ -121,6 +122,7 @@ class Table {
   std::vector<Mapping>& rows_of(std::string_view target);
 
   const ForeignOps* foreign_;
+  std::vector<std::shared_ptr<const ForeignOp>> declared_;          ///< that mappings refer to
   std::unordered_map<std::string, std::vector<Mapping>> mappings_;  ///< of the targets looked up
 };
 

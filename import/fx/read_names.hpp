@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "import/fx/names.hpp"
+#include "import/fx/emit/names.hpp"
 #include "import/fx/text/ast.hpp"
 
 namespace pw::fx {

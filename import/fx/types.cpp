@@ -8,7 +8,7 @@
 
 #include "base/trim.hpp"
 #include "graph/text/type_text.hpp"
-#include "import/fx/convert.hpp"
+#include "import/fx/emit/values.hpp"
 
 namespace pw::fx {
 namespace {
@@ -28,7 +28,7 @@ std::size_t behind_bracket(std::string_view line, std::size_t open) {
 
 /// Returns `bf16` for `torch.bfloat16`; the text unchanged if the library has no such dtype.
 std::string dtype_text(std::string_view torch) {
-  const std::optional<Value> word = Converter::torch_word(std::string(torch));
+  const std::optional<Value> word = torch_word(std::string(torch));
   if (word && word->kind == Value::Kind::dtype) return std::string(name(word->dtype));
   return std::string(torch.substr(torch.rfind('.') + 1));
 }

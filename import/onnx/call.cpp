@@ -189,21 +189,21 @@ const fx::Value& Constants::tensor(ModelValue& value) {
 
 // ---- inputs
 
-ModelValue& OnnxCall::value(std::size_t i) {
+ModelValue& OnnxArguments::value(std::size_t i) {
   if (!has(i)) throw GiveUp{fmt::format("input {} is missing", i)};
   read_inputs_.insert(i);
   return *inputs_[i];
 }
 
-fx::Value OnnxCall::tensor(std::size_t i) { return constants_.tensor(value(i)); }
+fx::Value OnnxArguments::tensor(std::size_t i) { return constants_.tensor(value(i)); }
 
-Type OnnxCall::type(const fx::Value& x) const {
+Type OnnxArguments::type(const fx::Value& x) const {
   const Type* found = x.kind == fx::Value::Kind::tensor ? to_.type(x) : nullptr;
   if (found == nullptr) throw GiveUp{"the type of an input is unknown"};
   return *found;
 }
 
-Type OnnxCall::type(std::size_t i) {
+Type OnnxArguments::type(std::size_t i) {
   const ModelValue& given = value(i);
   if (given.contents || (given.known && !given.tensor)) {
     const auto& extents = given.contents ? given.contents->extents : given.known->extents;
@@ -214,13 +214,13 @@ Type OnnxCall::type(std::size_t i) {
   return type(tensor(i));
 }
 
-const KnownNumbers* OnnxCall::known(std::size_t i) {
+const KnownNumbers* OnnxArguments::known(std::size_t i) {
   ModelValue& given = value(i);
   if (!given.known && given.contents) given.known = known_of(*given.contents, dims());
   return given.known ? &*given.known : nullptr;
 }
 
-Shape OnnxCall::dims(std::size_t i) {
+Shape OnnxArguments::dims(std::size_t i) {
   const KnownNumbers* numbers = known(i);
   if (numbers == nullptr)
     throw GiveUp{fmt::format("the value of input {} is unknown at import", i)};
@@ -228,15 +228,15 @@ Shape OnnxCall::dims(std::size_t i) {
   return numbers->numbers;
 }
 
-std::vector<std::int64_t> OnnxCall::integers(std::size_t i) { return extents(dims(i)); }
+std::vector<std::int64_t> OnnxArguments::integers(std::size_t i) { return extents(dims(i)); }
 
-std::int64_t OnnxCall::integer(std::size_t i) {
+std::int64_t OnnxArguments::integer(std::size_t i) {
   const std::vector<std::int64_t> all = integers(i);
   if (all.size() != 1) throw GiveUp{fmt::format("input {} is not a single number", i)};
   return all.front();
 }
 
-std::vector<double> OnnxCall::reals(std::size_t i) {
+std::vector<double> OnnxArguments::reals(std::size_t i) {
   const auto& contents = value(i).contents;
   if (!contents) throw GiveUp{fmt::format("the value of input {} is unknown at import", i)};
   std::vector<double> out;
@@ -248,7 +248,7 @@ std::vector<double> OnnxCall::reals(std::size_t i) {
   return out;
 }
 
-double OnnxCall::real(std::size_t i) {
+double OnnxArguments::real(std::size_t i) {
   const std::vector<double> all = reals(i);
   if (all.size() != 1) throw GiveUp{fmt::format("input {} is not a single number", i)};
   return all.front();
@@ -256,7 +256,7 @@ double OnnxCall::real(std::size_t i) {
 
 // ---- attributes
 
-const OnnxAttribute* OnnxCall::find(std::string_view name) {
+const OnnxAttribute* OnnxArguments::find(std::string_view name) {
   const auto found = std::find_if(node_.attributes.begin(), node_.attributes.end(),
                                   [&](const OnnxAttribute& a) { return a.name == name; });
   if (found == node_.attributes.end()) return nullptr;
@@ -264,38 +264,38 @@ const OnnxAttribute* OnnxCall::find(std::string_view name) {
   return &*found;
 }
 
-std::int64_t OnnxCall::integer(std::string_view name, std::int64_t otherwise) {
+std::int64_t OnnxArguments::integer(std::string_view name, std::int64_t otherwise) {
   return has(name) ? integer(name) : otherwise;
 }
 
-std::int64_t OnnxCall::integer(std::string_view name) {
+std::int64_t OnnxArguments::integer(std::string_view name) {
   const OnnxAttribute* found = find(name);
   if (found == nullptr) throw GiveUp{fmt::format("attribute `{}` is missing", name)};
   if (!found->integer) throw GiveUp{fmt::format("attribute `{}` is not an integer", name)};
   return *found->integer;
 }
 
-double OnnxCall::real(std::string_view name, double otherwise) {
+double OnnxArguments::real(std::string_view name, double otherwise) {
   const OnnxAttribute* found = find(name);
   if (found == nullptr) return otherwise;
   if (!found->real) throw GiveUp{fmt::format("attribute `{}` is not a float", name)};
   return double{*found->real};
 }
 
-std::string OnnxCall::text(std::string_view name, std::string otherwise) {
+std::string OnnxArguments::text(std::string_view name, std::string otherwise) {
   const OnnxAttribute* found = find(name);
   if (found == nullptr) return otherwise;
   if (!found->text) throw GiveUp{fmt::format("attribute `{}` is not a string", name)};
   return printable(*found->text);  // a word of the operator, which a reason may repeat
 }
 
-std::vector<std::int64_t> OnnxCall::integers(std::string_view name,
-                                             std::vector<std::int64_t> otherwise) {
+std::vector<std::int64_t> OnnxArguments::integers(std::string_view name,
+                                                  std::vector<std::int64_t> otherwise) {
   const OnnxAttribute* found = find(name);
   return found == nullptr ? otherwise : found->integers;
 }
 
-void OnnxCall::check_all_read() const {
+void OnnxArguments::check_all_read() const {
   for (const OnnxAttribute& attribute : node_.attributes)
     if (!read_attributes_.contains(attribute.name))
       throw GiveUp{"attribute `" + attribute.name + "` is not supported"};
@@ -385,7 +385,7 @@ fx::Value OnnxCall::list(const std::vector<std::int64_t>& numbers) {
   return list(out);
 }
 
-std::vector<std::int64_t> OnnxCall::extents(const Shape& shape) const {
+std::vector<std::int64_t> OnnxArguments::extents(const Shape& shape) const {
   std::vector<std::int64_t> out;
   for (const DimId dim : shape) {
     const std::optional<std::int64_t> number = extent(dim);
@@ -395,7 +395,7 @@ std::vector<std::int64_t> OnnxCall::extents(const Shape& shape) const {
   return out;
 }
 
-ModelValue OnnxCall::contents_of_attribute(const OnnxTensor& tensor) const {
+ModelValue OnnxArguments::contents_of_attribute(const OnnxTensor& tensor) const {
   ExternalFiles none;
   auto contents = contents_of(tensor, none, node_.name);
   if (!contents) throw GiveUp{contents.error().front().message};

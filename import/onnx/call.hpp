@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "graph/contents.hpp"
-#include "import/fx/convert.hpp"
+#include "import/fx/call_importer.hpp"
 #include "import/onnx/model.hpp"
 
 namespace pw::onnx {
@@ -44,7 +44,7 @@ inline constexpr std::int64_t kMostKnown = 4096;
 /// Tensors of known values: numbers, fills and weights.
 class Constants {
  public:
-  explicit Constants(fx::Converter& to) : to_(to) {}
+  explicit Constants(fx::CallImporter& to) : to_(to) {}
   /// Returns the tensor of a value; made on first use.
   const fx::Value& tensor(ModelValue& value);
   fx::Value tensor(std::shared_ptr<const StoredContents> contents, const std::string& name);
@@ -57,7 +57,7 @@ class Constants {
 
  private:
   fx::Value of_dims(const KnownNumbers& known, const std::string& name);
-  fx::Converter& to_;
+  fx::CallImporter& to_;
   InputContents contents_;
   std::size_t made_ = 0;  // bytes
 };
@@ -70,10 +70,13 @@ class Constants {
 [[nodiscard]] fx::Value type_name(DType dtype);
 [[nodiscard]] fx::Value none();
 
-class OnnxCall {
+/// Inputs and attributes of a node. Invariant: what was read is recorded, as a lowering must read
+/// all that are given; otherwise the node is not its own. GiveUp if one is missing, or has another
+/// form.
+class OnnxArguments {
  public:
-  OnnxCall(fx::Converter& to, Constants& constants, const OnnxNode& node,
-           std::vector<ModelValue*> inputs, std::int64_t version)
+  OnnxArguments(fx::CallImporter& to, Constants& constants, const OnnxNode& node,
+                std::vector<ModelValue*> inputs, std::int64_t version)
       : to_(to),
         constants_(constants),
         node_(node),
@@ -83,7 +86,7 @@ class OnnxCall {
   [[nodiscard]] const OnnxNode& node() const { return node_; }
   [[nodiscard]] std::int64_t version() const { return version_; }  ///< of its opset
 
-  // ---- inputs. A lowering must read all that are given; otherwise the node is not its own.
+  // ---- inputs
   [[nodiscard]] std::size_t count() const { return inputs_.size(); }
   [[nodiscard]] bool has(std::size_t i) const {
     return i < inputs_.size() && inputs_[i] != nullptr;
@@ -112,8 +115,34 @@ class OnnxCall {
   void ignore(std::string_view name) { (void)find(name); }
   /// Checks that all given inputs and attributes were read; GiveUp otherwise.
   void check_all_read() const;
+  /// Returns the contents of an attribute that is a tensor; GiveUp if the library lacks its dtype.
+  [[nodiscard]] ModelValue contents_of_attribute(const OnnxTensor& tensor) const;
 
-  // ---- calls
+  // ---- types and dims
+  [[nodiscard]] Type type(const fx::Value& x) const;
+  [[nodiscard]] Dims& dims() const { return to_.context().dims; }
+  [[nodiscard]] std::optional<std::int64_t> extent(DimId dim) const { return dims().value(dim); }
+  /// Returns all extents, or throws GiveUp.
+  [[nodiscard]] std::vector<std::int64_t> extents(const Shape& shape) const;
+
+ protected:
+  fx::CallImporter& to_;
+  Constants& constants_;
+  const OnnxNode& node_;
+
+ private:
+  std::vector<ModelValue*> inputs_;
+  std::int64_t version_;
+  std::set<std::size_t> read_inputs_;
+  std::set<std::string, std::less<>> read_attributes_;
+};
+
+/// A node during its lowering: its arguments, and the calls that it becomes. Their results are
+/// named after the node's.
+class OnnxCall : public OnnxArguments {
+ public:
+  using OnnxArguments::OnnxArguments;
+
   fx::Value call(std::string_view target, std::vector<fx::Value> arguments,
                  std::vector<std::pair<std::string, fx::Value>> keywords = {});
   /// Attributes of a node with one result, of an op of the library. Numbers among the operands get
@@ -134,31 +163,15 @@ class OnnxCall {
   fx::Value integer_value(DimId dim);
   fx::Value list(const Shape& dims);
   fx::Value list(const std::vector<std::int64_t>& numbers);
-  [[nodiscard]] Type type(const fx::Value& x) const;
-  [[nodiscard]] Dims& dims() const { return to_.context().dims; }
   [[nodiscard]] const Facts& facts() const { return to_.facts(); }
-  [[nodiscard]] std::optional<std::int64_t> extent(DimId dim) const { return dims().value(dim); }
-  /// Returns all extents, or throws GiveUp.
-  [[nodiscard]] std::vector<std::int64_t> extents(const Shape& shape) const;
 
   ModelValue result(fx::Value tensor) const { return {"", std::move(tensor)}; }
   ModelValue result(KnownNumbers known) const { return {"", {}, {}, std::move(known)}; }
-  /// Returns the contents of an attribute that is a tensor; GiveUp if the library lacks its dtype.
-  [[nodiscard]] ModelValue contents_of_attribute(const OnnxTensor& tensor) const;
   /// Returns a value for a constant that the lowering made.
   ModelValue result(std::shared_ptr<const StoredContents> contents) const {
     constants_.count_made(*contents);
     return {"", {}, std::move(contents)};
   }
-
- private:
-  fx::Converter& to_;
-  Constants& constants_;
-  const OnnxNode& node_;
-  std::vector<ModelValue*> inputs_;
-  std::int64_t version_;
-  std::set<std::size_t> read_inputs_;
-  std::set<std::string, std::less<>> read_attributes_;
 };
 
 /// Largest constant that is made. GiveUp if one would have more elements, or if a number is not a

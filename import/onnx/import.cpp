@@ -8,7 +8,7 @@
 #include "base/try.hpp"
 #include "graph/foreign.hpp"
 #include "graph/graph_format.hpp"
-#include "import/fx/convert.hpp"
+#include "import/fx/call_importer.hpp"
 #include "import/onnx/call.hpp"
 #include "import/onnx/examples.hpp"
 #include "import/onnx/export.hpp"
@@ -78,6 +78,26 @@ bool is_random(std::string_view op) {
   return std::find(std::begin(kRandom), std::end(kRandom), op) != std::end(kRandom);
 }
 
+std::optional<std::int64_t> version_of(std::string_view domain, const OpsetVersions& opsets) {
+  for (const auto& [name, version] : opsets)
+    if (name == domain || (is_standard(name) && is_standard(domain))) return version;
+  return std::nullopt;
+}
+
+std::string base_of(const OnnxNode& n) {
+  for (const std::string& name : n.outputs)
+    if (!name.empty()) return name;
+  return n.op;
+}
+/// Converts "/layers.0/mlp/Relu" → "layers.0.mlp", as torch.onnx names nodes by their modules.
+std::string group_of(const std::string& name) {
+  const std::size_t last = name.rfind('/');
+  if (name.empty() || name[0] != '/' || last == 0) return {};
+  std::string out = name.substr(1, last - 1);
+  std::replace(out.begin(), out.end(), '/', '.');
+  return out;
+}
+
 /// Types of inputs in the notation of the dump importer, with a symbol for each parameter of dims.
 class InputTypes {
  public:
@@ -127,6 +147,29 @@ struct NodeScope {
   }
 };
 
+/// Resolves attributes in a function that refer to those of the call; one that the call omits is
+/// omitted.
+void resolve_references(OnnxNode& n, const NodeScope& scope) {
+  std::vector<OnnxAttribute> out;
+  for (OnnxAttribute& a : n.attributes) {
+    if (a.reference.empty()) {
+      out.push_back(std::move(a));
+      continue;
+    }
+    for (const auto* list : {scope.given, scope.defaults}) {
+      if (list == nullptr) continue;
+      const auto found = std::find_if(list->begin(), list->end(), [&](const OnnxAttribute& g) {
+        return g.name == a.reference;
+      });
+      if (found == list->end()) continue;
+      out.push_back(*found);
+      out.back().name = a.name;
+      break;
+    }
+  }
+  n.attributes = std::move(out);
+}
+
 class OnnxImporter {
  public:
   /// Creates an importer. `bytes`: the size of the model's file.
@@ -137,7 +180,7 @@ class OnnxImporter {
         options_(options),
         inlined_left_(kMostInlined + kInlinedTimes * bytes),
         function_(inputs_of(model)),
-        to_(context, options_, function_, ""),
+        to_(context, options_, function_),
         constants_(to_) {
     const bool absolute = !options.file.empty() && options.file[0] == '/';
     const std::filesystem::path path((absolute ? "" : "./") + options.file);
@@ -179,13 +222,6 @@ class OnnxImporter {
       options_.kinds.emplace(input.name, InputKind::input);
     }
     return out;
-  }
-
-  [[nodiscard]] static std::optional<std::int64_t> version_of(std::string_view domain,
-                                                              const OpsetVersions& opsets) {
-    for (const auto& [name, version] : opsets)
-      if (name == domain || (is_standard(name) && is_standard(domain))) return version;
-    return std::nullopt;
   }
 
   Status check_opsets(const OpsetVersions& opsets) const {
@@ -298,29 +334,6 @@ class OnnxImporter {
     value.name = scope.name_of(name);
     if (value.tensor) to_.name(*value.tensor, value.name);
     scope.values[name] = std::move(value);
-  }
-
-  /// Resolves attributes in a function that refer to those of the call; one that the call omits is
-  /// omitted.
-  static void resolve_references(OnnxNode& n, const NodeScope& scope) {
-    std::vector<OnnxAttribute> out;
-    for (OnnxAttribute& a : n.attributes) {
-      if (a.reference.empty()) {
-        out.push_back(std::move(a));
-        continue;
-      }
-      for (const auto* list : {scope.given, scope.defaults}) {
-        if (list == nullptr) continue;
-        const auto found = std::find_if(list->begin(), list->end(), [&](const OnnxAttribute& g) {
-          return g.name == a.reference;
-        });
-        if (found == list->end()) continue;
-        out.push_back(*found);
-        out.back().name = a.name;
-        break;
-      }
-    }
-    n.attributes = std::move(out);
   }
 
   Status inlined(const OnnxFunction& f, const OnnxNode& n, const std::vector<ModelValue*>& inputs,
@@ -502,32 +515,12 @@ class OnnxImporter {
     auto contents = contents_of(*a.tensor, files_, options_.file);
     if (!contents || !*contents)
       throw GiveUp{"attribute `" + a.name + "` is an unsupported tensor"};
-    return constants_.tensor(*contents, base_of(n_name(a)));
-  }
-  static OnnxNode n_name(const OnnxAttribute& a) {
-    OnnxNode out;
-    out.op = a.name;
-    return out;
-  }
-
-  static std::string base_of(const OnnxNode& n) {
-    for (const std::string& name : n.outputs)
-      if (!name.empty()) return name;
-    return n.op;
+    return constants_.tensor(*contents, a.name);
   }
   std::string place_of(const OnnxNode& n) const {
     return fmt::format("{}, node `{}` ({})", options_.file, n.name.empty() ? base_of(n) : n.name,
                        n.op);
   }
-  /// Converts "/layers.0/mlp/Relu" → "layers.0.mlp", as torch.onnx names nodes by their modules.
-  static std::string group_of(const std::string& name) {
-    const std::size_t last = name.rfind('/');
-    if (name.empty() || name[0] != '/' || last == 0) return {};
-    std::string out = name.substr(1, last - 1);
-    std::replace(out.begin(), out.end(), '/', '.');
-    return out;
-  }
-
   Context& context_;
   const OnnxModel& model_;
   FxOptions options_;
@@ -536,7 +529,7 @@ class OnnxImporter {
   FxReport notes_;
   mutable FxReport ignored_;
   fx::Function function_;
-  fx::Converter to_;
+  fx::CallImporter to_;
   Constants constants_;
   std::map<std::tuple<std::string, std::string, std::string>, const OnnxFunction*> functions_;
   std::map<std::string, const OnnxValue*, std::less<>> stated_;

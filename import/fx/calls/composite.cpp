@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
-#include "import/fx/apply.hpp"
-#include "import/fx/put_back.hpp"
+#include "import/fx/calls/apply.hpp"
+#include "import/fx/emit/put_back.hpp"
 
 namespace pw::fx {
 namespace {

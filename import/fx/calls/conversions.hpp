@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "import/fx/emitter.hpp"
+#include "import/fx/emit/emitter.hpp"
 
 namespace pw::fx {
 

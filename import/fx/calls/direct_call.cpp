@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/try.hpp"
-#include "import/fx/apply.hpp"
+#include "import/fx/calls/apply.hpp"
 
 namespace pw::fx {
 namespace {

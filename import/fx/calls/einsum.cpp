@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "import/fx/apply.hpp"
+#include "import/fx/calls/apply.hpp"
 
 namespace pw::fx {
 namespace {

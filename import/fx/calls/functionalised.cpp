@@ -1,24 +1,23 @@
-// The arguments of a functionalised call are copies, and the call returns what it writes.
+#include "import/fx/calls/functionalised.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "base/try.hpp"
-#include "import/fx/apply.hpp"
-#include "import/fx/convert.hpp"
+#include "import/fx/calls/apply.hpp"
 
 namespace pw::fx {
 
-// Item 0 is what the op returns, then its written arguments in the order of its schema.
-Result<Value> Converter::functionalised(const Arguments& arguments, const Site& site) {
+Result<Value> FunctionalisedCalls::call(const Arguments& arguments, const Site& site) {
   if (arguments.positional.empty() || arguments.positional[0].kind != Value::Kind::other)
     return fail(site.span, "PW0512", "the first argument of auto_functionalized must be an op");
   const std::string target(strip(arguments.positional[0].text));
   Arguments inner{{arguments.positional.begin() + 1, arguments.positional.end()},
                   arguments.keywords};
   std::string why;
-  std::optional<Outcome> known = PW_TRY(known_call(target, inner, site, true, why));
-  if (!known) return functionalised_unknown(target, inner, site, std::move(why));
+  std::optional<Outcome> known = PW_TRY(known_.make(target, inner, site, true, why));
+  if (!known) return call_unknown(target, inner, site, std::move(why));
   Value out;
   out.kind = Value::Kind::list;
   if (known->results.empty()) {
@@ -33,7 +32,7 @@ Result<Value> Converter::functionalised(const Arguments& arguments, const Site& 
 
 // Infers which arguments an unknown op writes from the number of returned ones, if their types
 // leave no choice; otherwise keeps the call as a function that returns them.
-Result<Value> Converter::functionalised_unknown(std::string_view target, const Arguments& arguments,
+Result<Value> FunctionalisedCalls::call_unknown(std::string_view target, const Arguments& arguments,
                                                 const Site& site, std::string why) {
   const std::size_t given = tensors_in(arguments).size();
   const std::size_t last =
@@ -46,7 +45,7 @@ Result<Value> Converter::functionalised_unknown(std::string_view target, const A
     certain = false;
   }
   Unknown unknown{true, {}, std::move(why)};
-  if (!certain) return opaque(target, arguments, site, unknown);
+  if (!certain) return unknown_.keep(target, arguments, site, unknown);
   // Copies of the arguments are written, and returned.
   unknown.functional = false;
   Arguments copies = arguments;
@@ -63,7 +62,7 @@ Result<Value> Converter::functionalised_unknown(std::string_view target, const A
   Site inner{site.span, site.source, site.items.contains(0), {}, {}};
   if (auto first = site.items.find(0); first != site.items.end()) inner.result = first->second;
   const std::size_t first_new = graph_.node_bound();
-  Result<Value> returned = opaque(target, copies, inner, unknown);
+  Result<Value> returned = unknown_.keep(target, copies, inner, unknown);
   if (!returned) return returned;
   name_call(first_new, site);
   Value out;
@@ -80,15 +79,13 @@ Result<Value> Converter::functionalised_unknown(std::string_view target, const A
 }
 
 // The call that a functionalised one became has its name.
-void Converter::name_call(std::size_t first_new, const Site& site) {
+void FunctionalisedCalls::name_call(std::size_t first_new, const Site& site) {
   if (site.result.name.empty()) return;
   for (std::size_t i = graph_.node_bound(); i-- > first_new;)
     if (graph_.op_of(NodeId(i)).imported) return graph_.give_name(NodeId(i), site.result.name);
 }
 
-// v2 names the written arguments by the tensors they are in: `_all_bases = [b]`, `_x_base_index =
-// 0`, and for a part of a base its layout. The items are the op's return value and the new bases.
-Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Site& site) {
+Result<Value> FunctionalisedCalls::call_v2(const Arguments& arguments, const Site& site) {
   if (arguments.positional.empty() || arguments.positional[0].kind != Value::Kind::other)
     return fail(site.span, "PW0512", "the first argument of auto_functionalized_v2 must be an op");
   const std::string target(strip(arguments.positional[0].text));
@@ -119,14 +116,14 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
   Site call_site{site.span, site.source, site.items.contains(0), {}, {}};
   if (auto first = site.items.find(0); first != site.items.end()) call_site.result = first->second;
   const std::size_t first_new = graph_.node_bound();
-  std::optional<Outcome> known = PW_TRY(known_call(target, inner, call_site, false, unknown.why));
+  std::optional<Outcome> known = PW_TRY(known_.make(target, inner, call_site, false, unknown.why));
   Value returned;
   if (known) {
     for (const auto& [argument, contents] : known->written)
       if (argument.handle.valid()) PW_TRY(versions_.write(argument.handle, contents, site));
-    if (!known->results.empty()) returned = as_result(*known, inner, first_new, target);
+    if (!known->results.empty()) returned = calls_.as_result(*known, inner, first_new, target);
   } else {
-    Result<Value> kept = opaque(target, inner, call_site, unknown);
+    Result<Value> kept = unknown_.keep(target, inner, call_site, unknown);
     if (!kept) return kept;
     returned = *kept;
     name_call(first_new, site);
@@ -146,9 +143,10 @@ Result<Value> Converter::functionalised_v2(const Arguments& arguments, const Sit
   return out;
 }
 
-Result<Value> Converter::argument_of_base(const Arguments& arguments, const std::string& name,
-                                          const std::vector<Value>& bases, std::string_view target,
-                                          const Site& site) {
+Result<Value> FunctionalisedCalls::argument_of_base(const Arguments& arguments,
+                                                    const std::string& name,
+                                                    const std::vector<Value>& bases,
+                                                    std::string_view target, const Site& site) {
   const auto part = [&](std::string_view what) {
     return keyword(arguments, fmt::format("_{}_{}", name, what));
   };
@@ -162,7 +160,7 @@ Result<Value> Converter::argument_of_base(const Arguments& arguments, const std:
   Site inner{site.span, site.source, true, {}, {}};
   const Value *dim = part("slice_dim"), *start = part("slice_start"), *end = part("slice_end");
   if (dim && start && end)
-    return call("aten.slice.Tensor", {{base, *dim, *start, *end}, {}}, inner);
+    return calls_.call("aten.slice.Tensor", {{base, *dim, *start, *end}, {}}, inner);
   const Value *size = part("size"), *stride = part("stride"), *offset = part("storage_offset");
   if (size && stride && offset) return strided_view(base, *size, *stride, *offset, target, inner);
   return base;
@@ -201,9 +199,9 @@ std::optional<std::vector<DenseRun>> dense_runs(Dims& dims, const Shape& sizes,
 // A view by sizes and strides, as slices of a dense base and a reshape. Axes of the view that lie
 // densely one in another are a run; a run takes a part of one axis of the base, or the whole of
 // some and a part of the next.
-Result<Value> Converter::strided_view(const Value& base, const Value& size, const Value& stride,
-                                      const Value& offset, std::string_view target,
-                                      const Site& site) {
+Result<Value> FunctionalisedCalls::strided_view(const Value& base, const Value& size,
+                                                const Value& stride, const Value& offset,
+                                                std::string_view target, const Site& site) {
   const auto refuse = [&] {
     return fail(
         site.span, "PW0518",
@@ -252,16 +250,17 @@ Result<Value> Converter::strided_view(const Value& base, const Value& size, cons
     end.dim = step == 1 ? dims.add(dims.constant(at), extent)
                         : dims.constant(at + (*dims.value(extent) - 1) * step + 1);
     if (const auto last = dims.value(end.dim); count && last && *last > *count) return refuse();
-    Result<Value> part = call("aten.slice.Tensor",
-                              {{view, integer(context_.dims, static_cast<std::int64_t>(axis)),
-                                integer(context_.dims, at), end, integer(context_.dims, step)},
-                               {}},
-                              site);
+    Result<Value> part =
+        calls_.call("aten.slice.Tensor",
+                    {{view, integer(context_.dims, static_cast<std::int64_t>(axis)),
+                      integer(context_.dims, at), end, integer(context_.dims, step)},
+                     {}},
+                    site);
     if (!part) return part;
     view = *part;
   }
   if (run < runs.size() || *left != 0) return refuse();
-  return call("aten.view", {{view, size}, {}}, site);
+  return calls_.call("aten.view", {{view, size}, {}}, site);
 }
 
 }  // namespace pw::fx

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "graph/text/type_text.hpp"
-#include "import/fx/apply.hpp"
+#include "import/fx/calls/apply.hpp"
 
 namespace pw::fx {
 namespace {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "import/fx/apply.hpp"
+#include "import/fx/calls/apply.hpp"
 
 namespace pw::fx {
 

@@ -2,7 +2,7 @@
 #include <iterator>
 
 #include "graph/wrapped.hpp"
-#include "import/fx/apply.hpp"
+#include "import/fx/calls/apply.hpp"
 
 namespace pw::fx {
 

@@ -1,8 +1,10 @@
+#include "import/fx/calls/ranks.hpp"
+
 #include <algorithm>
 #include <array>
 
-#include "import/fx/apply.hpp"
-#include "import/fx/convert.hpp"
+#include "import/fx/calls/apply.hpp"
+#include "import/fx/calls/foreign.hpp"
 
 namespace pw::fx {
 namespace {
@@ -28,35 +30,34 @@ const Expr* argument(const Expr& call, const Mapping& mapping,
 
 }  // namespace
 
-void Converter::find_ranks(const Expr& e) {
-  for (const Expr& arg : e.args) find_ranks(arg);
+void RankGroups::find(const Expr& e) {
+  for (const Expr& arg : e.args) find(arg);
   constexpr std::string_view kOps = "torch.ops.";
   if (e.kind != Expr::Kind::call || !e.text.starts_with(kOps)) return;
   const std::string_view target = std::string_view(e.text).substr(kOps.size());
-  const std::vector<Mapping>* mappings = mappings_of(target);
+  const std::vector<Mapping>* mappings = mappings_of(table_, context_, target);
   if (!mappings) return;
   for (const Mapping& mapping : *mappings) {
     const Expr *count = argument(e, mapping, kCounts), *group = argument(e, mapping, kGroups);
     if (count && group && count->kind == Expr::Kind::integer && group->kind == Expr::Kind::string)
-      ranks_.emplace(group->text, count->integer);
+      groups_.emplace(group->text, count->integer);
   }
 }
 
-// Only the graph's other collectives determine the group and its number of ranks.
-Applied Converter::shard_rows(const Bound& bound, const std::vector<Wanted>& wanted,
-                              const Site& site) {
+Applied RankGroups::shard_rows(Emitter& emitter, const Bound& bound,
+                               const std::vector<Wanted>& wanted, const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("x"));
   if (!x) return kNotThis;
-  if (ranks_.empty())
-    for (const Statement& s : function_.statements) find_ranks(s.value);
-  if (ranks_.size() != 1 || ranks_.begin()->second < 1)
+  if (groups_.empty())
+    for (const Statement& s : function_.statements) find(s.value);
+  if (groups_.size() != 1 || groups_.begin()->second < 1)
     return fail(site.span, "PW0519",
-                ranks_.empty()
+                groups_.empty()
                     ? "no collective of the graph determines how many ranks share the rows"
                     : "the graph's collectives have several groups of ranks");
-  const auto& [group, world] = *ranks_.begin();
+  const auto& [group, world] = *groups_.begin();
   return some(
-      emitter_.emit(bound.mapping->op, {*x}, {{"group", group}, {"world", world}}, wanted, site));
+      emitter.emit(bound.mapping->op, {*x}, {{"group", group}, {"world", world}}, wanted, site));
 }
 
 }  // namespace pw::fx

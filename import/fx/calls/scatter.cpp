@@ -1,6 +1,6 @@
 #include "base/try.hpp"
-#include "import/fx/apply.hpp"
-#include "import/fx/put_back.hpp"
+#include "import/fx/calls/apply.hpp"
+#include "import/fx/emit/put_back.hpp"
 
 namespace pw::fx {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/try.hpp"
 #include "graph/text/type_text.hpp"
-#include "import/fx/apply.hpp"
+#include "import/fx/calls/apply.hpp"
 
 namespace pw::fx {
 namespace {

@@ -1,8 +1,8 @@
+#include "import/fx/calls/subscript.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
-
-#include "import/fx/convert.hpp"
 
 namespace pw::fx {
 namespace {
@@ -45,7 +45,7 @@ Value list_of(std::vector<Value> items) {
 }  // namespace
 
 // The steps are views; what is left to tensors is gathered at the end.
-Result<Value> Converter::subscript(const Value& x, const Value& at, const Site& site) {
+Result<Value> Subscripts::get(const Value& x, const Value& at, const Site& site) {
   std::vector<Value> items = items_of(at);
   const Type* type = emitter_.type_of(x.tensor);
   const auto taken = static_cast<std::size_t>(std::count_if(items.begin(), items.end(), takes_dim));
@@ -57,7 +57,7 @@ Result<Value> Converter::subscript(const Value& x, const Value& at, const Site& 
   });
   const std::size_t rank = type ? type->shape.size() : 0;
   if (odd || (!type && ellipsis != items.end()) || (type && taken > rank))
-    return opaque("getitem", {{x, at}, {}}, site);
+    return unknown_.keep("getitem", {{x, at}, {}}, site);
 
   std::vector<Step> steps;
   std::vector<Value> gathered;
@@ -98,8 +98,8 @@ Result<Value> Converter::subscript(const Value& x, const Value& at, const Site& 
     Arguments arguments = std::move(steps[i].arguments);
     arguments.positional.insert(arguments.positional.begin(), value);
     const bool last = i + 1 == steps.size();
-    Result<Value> next =
-        call(steps[i].target, arguments, last ? site : Site{site.span, site.source, true, {}, {}});
+    Result<Value> next = calls_.call(steps[i].target, arguments,
+                                     last ? site : Site{site.span, site.source, true, {}, {}});
     if (!next) return next;
     value = *next;
     if (value.kind != Value::Kind::tensor) break;
@@ -107,8 +107,7 @@ Result<Value> Converter::subscript(const Value& x, const Value& at, const Site& 
   return value;
 }
 
-Result<Value> Converter::set_item(const Value& x, const Value& at, const Value& to,
-                                  const Site& site) {
+Result<Value> Subscripts::set(const Value& x, const Value& at, const Value& to, const Site& site) {
   const Site plain{site.span, site.source, true, {}, {}};
   std::vector<Value> items = items_of(at);
   const bool gathers = std::any_of(items.begin(), items.end(), [](const Value& v) {
@@ -122,13 +121,14 @@ Result<Value> Converter::set_item(const Value& x, const Value& at, const Value& 
   if (gathers && plain_gather && to.kind == Value::Kind::tensor) {
     for (Value& item : items)
       if (is_slice(item)) item = Value();
-    return call("aten.index_put_.default", {{x, list_of(std::move(items)), to}, {}}, plain);
+    return calls_.call("aten.index_put_.default", {{x, list_of(std::move(items)), to}, {}}, plain);
   }
-  if (gathers) return opaque("operator.setitem", {{x, at, to}, {}}, plain);
-  Result<Value> part = subscript(x, at, plain);
+  if (gathers) return unknown_.keep("operator.setitem", {{x, at, to}, {}}, plain);
+  Result<Value> part = get(x, at, plain);
   if (!part) return part;
-  if (to.kind == Value::Kind::tensor) return call("aten.copy_.default", {{*part, to}, {}}, plain);
-  return call("aten.fill_.Scalar", {{*part, to}, {}}, plain);
+  if (to.kind == Value::Kind::tensor)
+    return calls_.call("aten.copy_.default", {{*part, to}, {}}, plain);
+  return calls_.call("aten.fill_.Scalar", {{*part, to}, {}}, plain);
 }
 
 }  // namespace pw::fx

@@ -1,8 +1,9 @@
+#include "import/fx/calls/torch.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "import/fx/convert.hpp"
 #include "import/fx/torch_schemas.hpp"
 
 namespace pw::fx {
@@ -184,7 +185,7 @@ void gather_sizes(Arguments& arguments, std::size_t place) {
 
 // torch.norm(x, p, dim, keepdim, out, dtype), where it is one of vectors: 'fro' is 2, and an axis a
 // list.
-void Converter::as_vector_norm(Arguments& arguments, std::string& target) {
+void TorchCalls::as_vector_norm(Arguments& arguments, std::string& target) {
   const Value* order =
       arguments.positional.size() > 1 ? &arguments.positional[1] : keyword(arguments, "p");
   if (order && order->kind == Value::Kind::string && order->text != "fro") return;
@@ -204,7 +205,7 @@ void Converter::as_vector_norm(Arguments& arguments, std::string& target) {
 }
 
 // torch.tensordot(a, b, dims): lists of both, or how many of the last and the first.
-void Converter::as_axes_of_tensordot(Arguments& arguments, std::size_t rank) {
+void TorchCalls::as_axes_of_tensordot(Arguments& arguments, std::size_t rank) {
   std::optional<Value> dims = pull_argument(arguments, 2, "dims");
   if (!dims)
     dims =
@@ -233,12 +234,12 @@ void Converter::as_axes_of_tensordot(Arguments& arguments, std::size_t rank) {
 }
 
 // chain_matmul(a, b, c, …): from left to right.
-Result<Value> Converter::chain_of_products(const Arguments& arguments, const Site& site) {
+Result<Value> TorchCalls::chain_of_products(const Arguments& arguments, const Site& site) {
   Value out = arguments.positional[0];
   for (std::size_t i = 1; i < arguments.positional.size(); ++i) {
     const bool last = i + 1 == arguments.positional.size();
-    Result<Value> product = torch_call("matmul", false, {{out, arguments.positional[i]}, {}},
-                                       last ? site : Site{site.span, site.source, true, {}, {}});
+    Result<Value> product = call("matmul", false, {{out, arguments.positional[i]}, {}},
+                                 last ? site : Site{site.span, site.source, true, {}, {}});
     if (!product) return product;
     out = *product;
   }
@@ -246,7 +247,7 @@ Result<Value> Converter::chain_of_products(const Arguments& arguments, const Sit
 }
 
 // Returns the first overload that accepts these arguments; empty if PyTorch has none.
-std::string Converter::overload_of(const std::string& name, const Arguments& arguments) {
+std::string TorchCalls::overload_of(const std::string& name, const Arguments& arguments) {
   auto [known, fresh] = overloads_.try_emplace(name);
   if (fresh) known->second = overloads(name);
   for (std::string_view target : known->second) {
@@ -261,7 +262,7 @@ std::string Converter::overload_of(const std::string& name, const Arguments& arg
 }
 
 // x.to(…): a dtype, a tensor whose dtype it is, or a device only, which gives the tensor itself.
-Result<Value> Converter::to_method(const Arguments& arguments, const Site& site) {
+Result<Value> TorchCalls::to_method(const Arguments& arguments, const Site& site) {
   const Value& x = arguments.positional[0];
   std::optional<Value> dtype;
   bool copies = false;
@@ -279,16 +280,17 @@ Result<Value> Converter::to_method(const Arguments& arguments, const Site& site)
     copies = copies || (name == "copy" && value.kind == Value::Kind::boolean && value.boolean);
   }
   if (dtype && dtype->kind == Value::Kind::other)  // a dtype that the library lacks
-    return call("aten.to.dtype", {{x, *dtype}, {}}, site);
+    return calls_.call("aten.to.dtype", {{x, *dtype}, {}}, site);
   const Type* type = emitter_.type_of(x.tensor);
   const bool same = !dtype || (type && type->dtype == dtype->dtype);
-  if (same) return copies ? call("aten.clone.default", {{x}, {}}, site) : itself("to", x, site);
-  return call("aten.to.dtype", {{x, *dtype}, {}}, site);
+  if (same)
+    return copies ? calls_.call("aten.clone.default", {{x}, {}}, site) : itself("to", x, site);
+  return calls_.call("aten.to.dtype", {{x, *dtype}, {}}, site);
 }
 
 // Returns the result of a method that returns the tensor, or a view of all its elements.
-Result<Value> Converter::itself(const std::string& method, const Value& x, const Site& site) {
-  Result<Value> out = call("aten.detach.default", {{x}, {}}, site);
+Result<Value> TorchCalls::itself(const std::string& method, const Value& x, const Site& site) {
+  Result<Value> out = calls_.call("aten.detach.default", {{x}, {}}, site);
   if (out && out->handle.valid() && method != "detach" && method != "alias")
     memory_.tensors[out->handle].perhaps_itself = method;
   return out;
@@ -342,8 +344,8 @@ void adapt_functional(std::string& name, bool method, std::vector<Value>& args) 
 }  // namespace
 
 // Returns a size, the rank or the number of elements. Sets the target for the size of an axis.
-std::optional<Value> Converter::size_call(const std::string& name, const Shape& shape,
-                                          Arguments& arguments, std::string& target) {
+std::optional<Value> TorchCalls::size_call(const std::string& name, const Shape& shape,
+                                           Arguments& arguments, std::string& target) {
   if (name == "dim" || name == "ndimension")
     return integer(context_.dims, static_cast<std::int64_t>(shape.size()));
   Value out;
@@ -367,7 +369,7 @@ std::optional<Value> Converter::size_call(const std::string& name, const Shape& 
 }
 
 // Turns a dropout into its ATen op, or into the tensor itself if it is off.
-void Converter::take_dropout(const std::string& name, Arguments& arguments, std::string& target) {
+void TorchCalls::take_dropout(const std::string& name, Arguments& arguments, std::string& target) {
   std::vector<Value>& args = arguments.positional;
   std::optional<Value> p = pull_argument(arguments, 1, "p"),
                        training = pull_argument(arguments, 1, "training"),
@@ -387,8 +389,8 @@ void Converter::take_dropout(const std::string& name, Arguments& arguments, std:
 }
 
 // Replaces the second tensor of a call such as view_as by its shape.
-void Converter::take_shape_of(const std::string& name, std::vector<Value>& args,
-                              std::string& target) {
+void TorchCalls::take_shape_of(const std::string& name, std::vector<Value>& args,
+                               std::string& target) {
   const Type* like =
       args.size() == 2 && holds_tensor(args[1]) ? emitter_.type_of(args[1].tensor) : nullptr;
   if (!like) return;
@@ -405,8 +407,8 @@ void Converter::take_shape_of(const std::string& name, std::vector<Value>& args,
 
 // Rewrites calls whose arguments are not ATen's. Returns a value if the call has one; otherwise
 // sets the target, if it applies, and makes the arguments ATen's.
-std::optional<Value> Converter::rewritten(const std::string& name, Arguments& arguments,
-                                          std::string& target) {
+std::optional<Value> TorchCalls::rewritten(const std::string& name, Arguments& arguments,
+                                           std::string& target) {
   std::vector<Value>& args = arguments.positional;
   const Type* type =
       !args.empty() && holds_tensor(args[0]) ? emitter_.type_of(args[0].tensor) : nullptr;
@@ -467,15 +469,15 @@ std::optional<Value> Converter::rewritten(const std::string& name, Arguments& ar
   return std::nullopt;
 }
 
-Result<Value> Converter::torch_call(const std::string& given, bool method, Arguments arguments,
-                                    const Site& site) {
+Result<Value> TorchCalls::call(const std::string& given, bool method, Arguments arguments,
+                               const Site& site) {
   std::string name = given;
   if (auto it = kOtherNames.find(name); it != kOtherNames.end()) name = it->second;
   std::vector<Value>& args = arguments.positional;
   const std::string kept = fmt::format("{}.{}", method ? "method" : "torch", given);
-  if (method && args.empty()) return call(kept, arguments, site);
+  if (method && args.empty()) return calls_.call(kept, arguments, site);
   if (method && args[0].kind == Value::Kind::other)  // of a device, a stream, a module …
-    return call(kept, arguments, site);
+    return calls_.call(kept, arguments, site);
   std::erase_if(arguments.keywords,
                 [](const auto& pair) { return says_nothing(pair.first, pair.second); });
   if (std::optional<Value> in_place = take_keyword(arguments, "inplace")) name += "_";
@@ -491,7 +493,7 @@ Result<Value> Converter::torch_call(const std::string& given, bool method, Argum
                (pair.first == "max_norm" && is_none(pair.second));
       });
     }
-    return call("aten.embedding.default", arguments, site);
+    return calls_.call("aten.embedding.default", arguments, site);
   }
   adapt_functional(name, method, args);
   if (!args.empty() && holds_tensor(args[0])) {
@@ -510,7 +512,7 @@ Result<Value> Converter::torch_call(const std::string& given, bool method, Argum
       std::all_of(args.begin(), args.end(), holds_tensor))
     return chain_of_products(arguments, site);
   if (name == "squeeze" && args.size() == 2 && args[1].kind == Value::Kind::list)
-    return call("aten.squeeze.dims", arguments, site);
+    return calls_.call("aten.squeeze.dims", arguments, site);
 
   std::string target;
   if (std::optional<Value> value = rewritten(name, arguments, target)) return *value;
@@ -520,8 +522,8 @@ Result<Value> Converter::torch_call(const std::string& given, bool method, Argum
       if (word == "self") word = "input";
     target = overload_of(name, arguments);
   }
-  if (target.empty()) return call(kept, arguments, site);
-  return call(target, arguments, site);
+  if (target.empty()) return calls_.call(kept, arguments, site);
+  return calls_.call(target, arguments, site);
 }
 
 }  // namespace pw::fx

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
-#include "import/fx/apply.hpp"
+#include "import/fx/calls/apply.hpp"
 
 namespace pw::fx {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "graph/text/type_text.hpp"
-#include "import/fx/apply.hpp"
+#include "import/fx/calls/apply.hpp"
 
 namespace pw::fx {
 namespace {

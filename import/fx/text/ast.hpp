@@ -87,10 +87,10 @@ struct Line {
 Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source);
 
 /// Parses `a: "type" = f(x);  x = None` into statements; those that only release names are omitted.
-/// In fx_grammar.cpp.
+/// In grammar.cpp.
 Result<std::vector<Statement>> parse_line(std::string_view text, SourceId source, const Line& line);
 /// Parses a line with one statement of the most frequent forms, and its releases, without the
-/// grammar. Returns false for other forms; `out` is then unspecified. In fx_plain.cpp.
+/// grammar. Returns false for other forms; `out` is then unspecified. In plain.cpp.
 bool parse_plain_line(std::string_view text, SourceId source, const Line& line, Statement& out);
 /// Parses `def forward(self, a: "type", b):`.
 Result<std::vector<Parameter>> parse_header(std::string_view text, SourceId source,
@@ -99,13 +99,13 @@ Result<std::vector<Parameter>> parse_header(std::string_view text, SourceId sour
 /// Parses the output of print_readable() and `gm.code`: a class, or a function alone. Collects the
 /// errors of all lines, at most kMaxDiagnostics. `by_grammar`: does not use parse_plain_line.
 Result<Module> parse(std::string_view text, SourceId source, bool by_grammar = false);
-/// Parses the output of str(graph): `graph():` and one line for each node. In fx_listing.cpp.
+/// Parses the output of str(graph): `graph():` and one line for each node. In listing.cpp.
 Result<Function> parse_listing(std::string_view text, SourceId source);
-/// Parses the table of print_tabular(): opcode, name, target, args, kwargs. In fx_listing.cpp.
+/// Parses the table of print_tabular(): opcode, name, target, args, kwargs. In listing.cpp.
 Result<Function> parse_table(std::string_view text, SourceId source);
 
 /// Returns one function: each call of a submodule is replaced by its statements, whose names are
-/// made unique and whose group is the submodule's path. In fx_modules.cpp.
+/// made unique and whose group is the submodule's path. In modules.cpp.
 Result<Function> inline_modules(Module module);
 
 /// Makes parameters of inputs that the first statements unpack from nested arguments, as `a, b, =

@@ -1,0 +1,142 @@
+#include "import/fx/parts.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "base/try.hpp"
+#include "graph/compare/canonical.hpp"
+#include "graph/passes/writes.hpp"
+
+namespace pw::fx {
+namespace {
+
+// "dumps/qwen2-1.5b.fx.txt" → "qwen2_1_5b"
+std::string graph_name(std::string file) {
+  file = file.substr(file.rfind('/') + 1);
+  for (std::string_view tail : {".txt", ".py", ".fx", ".pt2"})
+    if (file.ends_with(tail)) file.resize(file.size() - tail.size());
+  for (char& c : file)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return file.empty() || std::isdigit(static_cast<unsigned char>(file[0])) ? "graph" + file : file;
+}
+
+// Erases buffers that only received results, and the views that led to them.
+void erase_buffers(Graph& graph, const Effects& effects) {
+  std::vector<ValueId> work(effects.dropped().begin(), effects.dropped().end());
+  while (!work.empty()) {
+    ValueId v = work.back();
+    work.pop_back();
+    NodeId n = graph.producer(v);
+    if (!n.valid() || !graph.alive(n)) continue;
+    bool unused =
+        graph.op_of(n).traits.view || effects.is_maker(v);  // nodes that compute stay, read or not
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      unused = unused && graph.unused(graph.result(n, i));
+    if (!unused) continue;
+    for (ValueId operand : graph.operands(n))
+      if (operand.valid()) work.push_back(operand);
+    graph.erase(n);
+  }
+  OpId constant = graph.context().ops.find(Primitive::constant);
+  for (NodeId n : graph.order())  // left by a mapping that did not apply
+    if (graph.op(n) == constant && graph.unused(graph.result(n))) graph.erase(n);
+}
+
+// The graph without the inputs that were only the names of layers.
+Graph without_layer_names(const Graph& graph, const ContextPtr& context,
+                          const std::set<ValueId>& layer_names) {
+  Graph out(context, graph.name);
+  out.facts = graph.facts;
+  std::vector<ValueId> map(graph.value_bound());
+  for (ValueId v : graph.inputs())
+    if (!layer_names.contains(v) || !graph.unused(v))
+      map[v.index] = out.add_input(graph.value_name(v), graph.type(v), graph.input_kind(v));
+  for (NodeId n : graph.order()) {
+    NodeSpec spec;
+    spec.op = graph.op(n);
+    spec.attributes = graph.attributes(n);
+    spec.group = graph.group(n);
+    spec.source = graph.source(n);
+    for (ValueId v : graph.operands(n)) spec.operands.push_back(v.valid() ? map[v.index] : v);
+    for (std::size_t i = 0; i < graph.result_count(n); ++i) {
+      const ValueId v = graph.result(n, i);
+      spec.results.push_back({graph.type(v), std::string(graph.value_name(v))});
+    }
+    const NodeId copy = out.add_node(spec);
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      map[graph.result(n, i).index] = out.result(copy, i);
+  }
+  const std::size_t returned = graph.outputs().size() - graph.written_inputs().size();
+  for (std::size_t i = 0; i < returned; ++i) out.add_output(map[graph.outputs()[i].index]);
+  for (std::size_t i = 0; i < graph.written_inputs().size(); ++i)
+    out.add_write(map[graph.written_inputs()[i].index], map[graph.outputs()[returned + i].index]);
+  return out;
+}
+
+// Reports values without a type: rules that need one do not match them, and they cannot be run.
+void note_untyped(const Graph& graph, bool typed, FxReport& report) {
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string_view> names;
+  for (ValueId v : graph.inputs())
+    if (!typed && graph.type(v) == Types::unknown() && !graph.unused(v))
+      names.push_back(graph.value_name(v));
+  for (NodeId n : graph.order())
+    for (std::size_t i = 0; i < graph.result_count(n); ++i)
+      if (const ValueId v = graph.result(n, i);
+          graph.type(v) == Types::unknown() && !graph.unused(v))
+        names.push_back(graph.value_name(v));
+  if (names.empty()) return;
+  std::string shown;
+  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i)
+    shown += fmt::format("{}{}", i > 0 ? ", " : "", names[i]);
+  report.notes.push_back(fmt::format("{} {} no known type: {}{}; pass --type NAME=TYPE for inputs",
+                                     names.size(), names.size() == 1 ? "value has" : "values have",
+                                     shown, names.size() > kShown ? ", …" : ""));
+}
+
+}  // namespace
+
+Parts::Parts(const ContextPtr& context, const FxOptions& given, const Function& of,
+             std::string_view signature)
+    : options(given),
+      function(of),
+      typed(std::any_of(of.parameters.begin(), of.parameters.end(),
+                        [](const Parameter& p) { return !p.type.empty() && !p.given; })),
+      graph(context, graph_name(given.file)),
+      symbols(*context),
+      sizes(graph, report),
+      effects(report),
+      emitter(graph, symbols, names, sizes, effects, report),
+      versions(emitter, !given.no_writes),
+      types(*context, symbols, report),
+      inputs(given, of, signature, types, emitter, versions, env),
+      read_names(of),
+      known(emitter, versions, given, of),
+      unknown(emitter, versions, given, read_names, typed),
+      calls(emitter, versions, known, unknown, given) {}
+
+Result<FxImport> finish(Parts& parts, const ContextPtr& context) {
+  Graph& graph = parts.graph;
+  FxReport& report = parts.report;
+  if (graph.outputs().empty())
+    return fail(parts.function.span, "PW0513", "the function returns no value");
+  for (const auto& [name, value] : parts.env)
+    if (!(value.own_name && !parts.emitter.renamed()) && value.kind == Value::Kind::tensor &&
+        value.tensor.valid() && graph.named(value.tensor) && graph.value_name(value.tensor) != name)
+      report.aliases.emplace(name, graph.value_name(value.tensor));
+  PW_TRY(parts.inputs.check_given_types());
+  erase_buffers(graph, parts.effects);
+  parts.inputs.classify(report);
+  parts.unknown.note_assumed_writes(report);
+  note_untyped(graph, parts.typed, report);
+  copy_undeclared_writes(graph);
+  if (!parts.effects.layer_names().empty())
+    graph = without_layer_names(graph, context, parts.effects.layer_names());
+  settle_numbers(graph);
+  report.nodes = graph.node_count();
+  return FxImport{graph.compact(), std::move(report)};
+}
+
+}  // namespace pw::fx
