@@ -63,6 +63,147 @@ std::string place_in(std::string_view trace) {
                                number.substr(0, number.find_first_not_of("0123456789"))));
 }
 
+Result<std::string> read_dim(const Part& size) {
+  const auto [kind, value] = PW_TRY(size.choice());
+  if (kind == "as_int") return std::to_string(PW_TRY(value.integer()));
+  if (kind != "as_expr") return value.wrong("a dim must be as_int or as_expr", "", "PW0532");
+  const Part expression = PW_TRY(value.member("expr_str"));
+  const std::string text = PW_TRY(expression.text());
+  if (const auto read = dim_of_sympy(text)) return *read;
+  return expression.wrong(fmt::format("unsupported expression of symbols `{}`",
+                                      printable(std::string_view(text).substr(0, 120))),
+                          "", "PW0532");
+}
+
+Result<std::string> read_tensor_type(const Part& meta) {
+  const Part layout = PW_TRY(meta.member("layout"));
+  if (PW_TRY(layout.integer()) != kStrided)
+    return layout.wrong("this tensor is not strided; other layouts are not supported", "",
+                        "PW0532");
+  const Part dtype = PW_TRY(meta.member("dtype"));
+  const ScalarType* type = scalar_type(PW_TRY(dtype.integer()));
+  if (type == nullptr)
+    return dtype.wrong("invalid dtype number: PyTorch defines no such dtype", "", "PW0532");
+  std::vector<std::string> dims;
+  for (const Part& size : PW_TRY(PW_TRY(meta.member("sizes")).items()))
+    dims.push_back(PW_TRY(read_dim(size)));
+  return fmt::format("{}[{}]", type->abbreviation, fmt::join(dims, ", "));
+}
+
+/// Returns the type of a value of `graph`, as torch prints it; empty for numbers that are not
+/// whole.
+Result<std::string> read_type(const Part& graph, const std::string& kind, const std::string& name) {
+  if (kind == "as_tensor")
+    return read_tensor_type(PW_TRY(PW_TRY(graph.member("tensor_values")).member(name)));
+  if (kind != "as_sym_int") return std::string();
+  return fmt::format("Sym({})",
+                     PW_TRY(read_dim(PW_TRY(PW_TRY(graph.member("sym_int_values")).member(name)))));
+}
+
+GraphTaker no_graph() {
+  return [](const Part& graph) -> Result<std::string> {
+    return graph.wrong("a graph cannot be returned");
+  };
+}
+
+Expr name_expr(const std::string& name, const Span& span) {
+  return make_expr(Expr::Kind::name, span, name);
+}
+
+Statement part_of(const std::string& tuple, std::size_t at, const std::string& name,
+                  const Statement& call) {
+  Statement out;
+  out.span = out.type_span = call.span;
+  out.source = call.source;
+  out.targets.push_back(name_expr(name, call.span));
+  out.value = make_expr(Expr::Kind::call, call.span, "operator.getitem");
+  out.value.args.push_back(name_expr(tuple, call.span));
+  Expr index = make_expr(Expr::Kind::integer, call.span);
+  index.integer = static_cast<std::int64_t>(at);
+  out.value.args.push_back(std::move(index));
+  return out;
+}
+
+Statement unnamed(const std::string& tuple, std::size_t at, const Statement& call) {
+  Statement out = part_of(tuple, at, "", call);
+  out.targets.clear();
+  return out;
+}
+
+/// Returns true if a higher-order op returns a tuple of one: the default unless stated otherwise.
+bool is_tuple_of_one(const Part& node, const Statement& call) {
+  if (!call.value.text.starts_with(kHigherOrder)) return false;
+  const auto single = node.maybe("is_hop_single_tensor_return");
+  return !single || !*single || !(*single)->boolean().value_or(false);
+}
+
+Result<std::string> tuple_name(const Part& node) {
+  if (const auto name = PW_TRY(node.maybe("name"))) return PW_TRY(read_value_name(*name));
+  return fmt::format("call{}", node.pointer().substr(node.pointer().rfind('/') + 1));
+}
+
+Statement returns(const Span& span) {
+  Statement out;
+  out.kind = Statement::Kind::return_;
+  out.span = out.type_span = span;
+  out.value = make_expr(Expr::Kind::tuple, span);
+  return out;
+}
+
+Statement copy_into(const std::string& input, Expr value) {
+  Statement out;
+  out.kind = Statement::Kind::expression;
+  out.span = out.type_span = value.span;
+  out.value = make_expr(Expr::Kind::call, value.span, "torch.ops.aten.copy_.default");
+  out.value.args.push_back(name_expr(input, value.span));
+  out.value.args.push_back(std::move(value));
+  return out;
+}
+
+/// Replaces `L['x'].size()[1]` by dims of inputs; nothing if one is not of an input.
+Result<std::optional<std::string>> size_text(const Part& graph,
+                                             const std::map<std::string, InputKind>& kinds,
+                                             std::string text) {
+  constexpr std::string_view kOpen = "L['", kSize = "'].size()[", kSym = "torch.sym_";
+  const Part types = PW_TRY(graph.member("tensor_values"));
+  for (std::size_t at = 0; (at = text.find(kOpen, at)) != std::string::npos;) {
+    const std::size_t middle = text.find(kSize, at);
+    const std::size_t digits = middle + kSize.size(), end = text.find(']', digits);
+    if (middle == std::string::npos || end == std::string::npos || end - digits > 2)
+      return std::nullopt;
+    const std::string name = text.substr(at + kOpen.size(), middle - at - kOpen.size());
+    const auto input = kinds.find(name);
+    if (input == kinds.end() || input->second != InputKind::input) return std::nullopt;
+    const auto sizes = PW_TRY(PW_TRY(PW_TRY(types.member(name)).member("sizes")).items());
+    const std::size_t axis = std::strtoul(text.c_str() + digits, nullptr, 10);
+    if (axis >= sizes.size()) return std::nullopt;
+    text.replace(at, end + 1 - at, PW_TRY(read_dim(sizes[axis])));
+  }
+  for (std::size_t at = 0; (at = text.find(kSym, at)) != std::string::npos;)
+    text.erase(at, kSym.size());  // `max` and `min`
+  return text;
+}
+
+/// Reads guards that state the equality of two sizes, `L['x'].size()[1] == …`.
+Status read_guards(const Part& graph, const Part& guards, Program& program) {
+  constexpr std::size_t kMost = 200, kLongest = 512;
+  const std::vector<Part> lines = PW_TRY(guards.items());
+  for (std::size_t i = 0; i < std::min(lines.size(), kMost); ++i) {
+    const std::string line = PW_TRY(lines[i].text());
+    const std::size_t equals = line.find(" == ");
+    const bool plain = equals != std::string::npos && line.size() < kLongest &&
+                       line.find(" == ", equals + 1) == std::string::npos &&
+                       line.find_first_of("<>!") == std::string::npos &&
+                       line.find(" or ") == std::string::npos &&
+                       line.find(" and ") == std::string::npos;
+    if (!plain) continue;
+    const auto left = PW_TRY(size_text(graph, program.kinds, line.substr(0, equals))),
+               right = PW_TRY(size_text(graph, program.kinds, line.substr(equals + 4)));
+    if (left && right) program.guards.emplace_back(*left, *right);
+  }
+  return {};
+}
+
 class ProgramReader {
  public:
   ProgramReader(SourceMap& sources, std::string place, std::int64_t most)
@@ -79,7 +220,8 @@ class ProgramReader {
     PW_TRY(read_nodes(graph, out_.module, 0));
     PW_TRY(read_outputs(graph, PW_TRY(signature.member("output_specs"))));
     PW_TRY(read_ranges(PW_TRY(top.member("range_constraints"))));
-    if (const auto guards = PW_TRY(top.maybe("guards_code"))) PW_TRY(read_guards(graph, *guards));
+    if (const auto guards = PW_TRY(top.maybe("guards_code")))
+      PW_TRY(read_guards(graph, *guards, out_));
     out_.places = sources_.add(place_, std::move(pointers_));
     PW_ASSERT(out_.places == source_, "nothing else was read meanwhile");
     return std::move(out_);
@@ -108,51 +250,13 @@ class ProgramReader {
     return {source_, begin, end};
   }
 
-  // ---- types
-  Result<std::string> dim(const Part& size) {
-    const auto [kind, value] = PW_TRY(size.choice());
-    if (kind == "as_int") return std::to_string(PW_TRY(value.integer()));
-    if (kind != "as_expr") return value.wrong("a dim must be as_int or as_expr", "", "PW0532");
-    const Part expression = PW_TRY(value.member("expr_str"));
-    const std::string text = PW_TRY(expression.text());
-    if (const auto read = dim_of_sympy(text)) return *read;
-    return expression.wrong(fmt::format("unsupported expression of symbols `{}`",
-                                        printable(std::string_view(text).substr(0, 120))),
-                            "", "PW0532");
-  }
-
-  Result<std::string> tensor_type(const Part& meta) {
-    const Part layout = PW_TRY(meta.member("layout"));
-    if (PW_TRY(layout.integer()) != kStrided)
-      return layout.wrong("this tensor is not strided; other layouts are not supported", "",
-                          "PW0532");
-    const Part dtype = PW_TRY(meta.member("dtype"));
-    const ScalarType* type = scalar_type(PW_TRY(dtype.integer()));
-    if (type == nullptr)
-      return dtype.wrong("invalid dtype number: PyTorch defines no such dtype", "", "PW0532");
-    std::vector<std::string> dims;
-    for (const Part& size : PW_TRY(PW_TRY(meta.member("sizes")).items()))
-      dims.push_back(PW_TRY(dim(size)));
-    return fmt::format("{}[{}]", type->abbreviation, fmt::join(dims, ", "));
-  }
-
-  /// Returns the type of a value of `graph`, as torch prints it; empty for numbers that are not
-  /// whole.
-  Result<std::string> type_of(const Part& graph, const std::string& kind, const std::string& name) {
-    if (kind == "as_tensor")
-      return tensor_type(PW_TRY(PW_TRY(graph.member("tensor_values")).member(name)));
-    if (kind != "as_sym_int") return std::string();
-    return fmt::format("Sym({})",
-                       PW_TRY(dim(PW_TRY(PW_TRY(graph.member("sym_int_values")).member(name)))));
-  }
-
   // ---- inputs
   Status parameter(const Part& graph, const Part& input, fx::Function& function) {
     const auto [kind, value] = PW_TRY(input.choice());
     const std::optional<std::string> name = PW_TRY(name_in(kind, value));
     if (!name) return {};
     const Span span = span_of(input);
-    function.parameters.push_back({*name, span, PW_TRY(type_of(graph, kind, *name)), span});
+    function.parameters.push_back({*name, span, PW_TRY(read_type(graph, kind, *name)), span});
     return {};
   }
 
@@ -264,31 +368,6 @@ class ProgramReader {
     return name;
   }
 
-  static GraphTaker no_graph() {
-    return [](const Part& graph) -> Result<std::string> {
-      return graph.wrong("a graph cannot be returned");
-    };
-  }
-
-  // ---- results
-  static Expr name_expr(const std::string& name, const Span& span) {
-    return make_expr(Expr::Kind::name, span, name);
-  }
-
-  static Statement part_of(const std::string& tuple, std::size_t at, const std::string& name,
-                           const Statement& call) {
-    Statement out;
-    out.span = out.type_span = call.span;
-    out.source = call.source;
-    out.targets.push_back(name_expr(name, call.span));
-    out.value = make_expr(Expr::Kind::call, call.span, "operator.getitem");
-    out.value.args.push_back(name_expr(tuple, call.span));
-    Expr index = make_expr(Expr::Kind::integer, call.span);
-    index.integer = static_cast<std::int64_t>(at);
-    out.value.args.push_back(std::move(index));
-    return out;
-  }
-
   Status read_results(const Part& graph, const Part& node, Statement call, fx::Function& function) {
     const Part part = PW_TRY(node.member("outputs"));
     const std::vector<Part> outputs = PW_TRY(part.items());
@@ -302,18 +381,11 @@ class ProgramReader {
     return {};
   }
 
-  /// Returns true if a higher-order op returns a tuple of one: the default unless stated otherwise.
-  static bool is_tuple_of_one(const Part& node, const Statement& call) {
-    if (!call.value.text.starts_with(kHigherOrder)) return false;
-    const auto single = node.maybe("is_hop_single_tensor_return");
-    return !single || !*single || !(*single)->boolean().value_or(false);
-  }
-
   Status read_result(const Part& graph, const std::string& kind, const Part& value, Statement call,
                      fx::Function& function) {
     if (const std::optional<std::string> name = PW_TRY(name_in(kind, value))) {
       call.kind = Statement::Kind::assign;
-      call.type = PW_TRY(type_of(graph, kind, *name));
+      call.type = PW_TRY(read_type(graph, kind, *name));
       call.targets.push_back(name_expr(*name, call.span));
     }
     function.statements.push_back(std::move(call));
@@ -351,26 +423,7 @@ class ProgramReader {
     return {};
   }
 
-  static Statement unnamed(const std::string& tuple, std::size_t at, const Statement& call) {
-    Statement out = part_of(tuple, at, "", call);
-    out.targets.clear();
-    return out;
-  }
-
-  Result<std::string> tuple_name(const Part& node) {
-    if (const auto name = PW_TRY(node.maybe("name"))) return PW_TRY(read_value_name(*name));
-    return fmt::format("call{}", node.pointer().substr(node.pointer().rfind('/') + 1));
-  }
-
   // ---- outputs
-  static Statement returns(const Span& span) {
-    Statement out;
-    out.kind = Statement::Kind::return_;
-    out.span = out.type_span = span;
-    out.value = make_expr(Expr::Kind::tuple, span);
-    return out;
-  }
-
   Status read_outputs(const Part& graph, const Part& specs) {
     const Part list = PW_TRY(graph.member("outputs"));
     const std::vector<Part> outputs = PW_TRY(list.items()), kinds = PW_TRY(specs.items());
@@ -416,16 +469,6 @@ class ProgramReader {
     return input->second;
   }
 
-  static Statement copy_into(const std::string& input, Expr value) {
-    Statement out;
-    out.kind = Statement::Kind::expression;
-    out.span = out.type_span = value.span;
-    out.value = make_expr(Expr::Kind::call, value.span, "torch.ops.aten.copy_.default");
-    out.value.args.push_back(name_expr(input, value.span));
-    out.value.args.push_back(std::move(value));
-    return out;
-  }
-
   Status read_ranges(const Part& ranges) {
     for (const auto& [symbol, range] : PW_TRY(ranges.members())) {
       const auto least = PW_TRY(range.maybe("min_val")), most = PW_TRY(range.maybe("max_val"));
@@ -435,49 +478,6 @@ class ProgramReader {
       out_.ranges[symbol] = {std::max<std::int64_t>(min, 0), std::max<std::int64_t>(max, 0)};
     }
     return {};
-  }
-
-  // ---- guards
-  /// Reads guards that state the equality of two sizes, `L['x'].size()[1] == …`.
-  Status read_guards(const Part& graph, const Part& guards) {
-    constexpr std::size_t kMost = 200, kLongest = 512;
-    const std::vector<Part> lines = PW_TRY(guards.items());
-    for (std::size_t i = 0; i < std::min(lines.size(), kMost); ++i) {
-      const std::string line = PW_TRY(lines[i].text());
-      const std::size_t equals = line.find(" == ");
-      const bool plain = equals != std::string::npos && line.size() < kLongest &&
-                         line.find(" == ", equals + 1) == std::string::npos &&
-                         line.find_first_of("<>!") == std::string::npos &&
-                         line.find(" or ") == std::string::npos &&
-                         line.find(" and ") == std::string::npos;
-      if (!plain) continue;
-      const auto left = PW_TRY(size_text(graph, line.substr(0, equals))),
-                 right = PW_TRY(size_text(graph, line.substr(equals + 4)));
-      if (left && right) out_.guards.emplace_back(*left, *right);
-    }
-    return {};
-  }
-
-  /// Replaces `L['x'].size()[1]` by dims of inputs; nothing if one is not of an input.
-  Result<std::optional<std::string>> size_text(const Part& graph, std::string text) {
-    constexpr std::string_view kOpen = "L['", kSize = "'].size()[", kSym = "torch.sym_";
-    const Part types = PW_TRY(graph.member("tensor_values"));
-    for (std::size_t at = 0; (at = text.find(kOpen, at)) != std::string::npos;) {
-      const std::size_t middle = text.find(kSize, at);
-      const std::size_t digits = middle + kSize.size(), end = text.find(']', digits);
-      if (middle == std::string::npos || end == std::string::npos || end - digits > 2)
-        return std::nullopt;
-      const std::string name = text.substr(at + kOpen.size(), middle - at - kOpen.size());
-      const auto input = out_.kinds.find(name);
-      if (input == out_.kinds.end() || input->second != InputKind::input) return std::nullopt;
-      const auto sizes = PW_TRY(PW_TRY(PW_TRY(types.member(name)).member("sizes")).items());
-      const std::size_t axis = std::strtoul(text.c_str() + digits, nullptr, 10);
-      if (axis >= sizes.size()) return std::nullopt;
-      text.replace(at, end + 1 - at, PW_TRY(dim(sizes[axis])));
-    }
-    for (std::size_t at = 0; (at = text.find(kSym, at)) != std::string::npos;)
-      text.erase(at, kSym.size());  // `max` and `min`
-    return text;
   }
 
   SourceMap& sources_;
