@@ -27,7 +27,7 @@ from torch.utils._pytree import tree_leaves
 import _piecewise
 import piecewise
 from piecewise import pytorch as front
-from piecewise.pytorch.telling import seen
+from piecewise.pytorch.fx_import import seen
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOSE = 1e-4  # of f32, relative to the largest number

@@ -23,7 +23,7 @@ from torch.utils._pytree import tree_leaves, tree_map  # noqa: E402
 import _piecewise  # noqa: E402
 from piecewise.pytorch.calls import Call, over  # noqa: E402
 from piecewise.pytorch.hosted import HostCalls  # noqa: E402
-from piecewise.pytorch.telling import DTYPES, Refused, Told  # noqa: E402
+from piecewise.pytorch.fx_import import DTYPES, FxImport, Refused  # noqa: E402
 
 LEAST = 185
 PYTORCH = "PyTorch's"
@@ -266,11 +266,11 @@ def outcome(op, args, kwargs):
         return "", ""
     graph, given = graph_of(op, args, kwargs, result)
     try:
-        told = Told(graph, torch.nn.Module(), SESSION)
-        said_of = told.convert()
+        imported = FxImport(graph, torch.nn.Module(), SESSION)
+        said_of = imported.convert()
         made = said_of["graph"]
         hosted = HostCalls.of(graph, said_of["opaque"])
-        call = Call(told, made, _piecewise.Compiled(made, "eager", hosted.functions(told.operators), over), hosted)
+        call = Call(imported, made, _piecewise.Compiled(made, "eager", hosted.functions(imported.operators), over), hosted)
         torch.manual_seed(3)
         got = call([x.clone() for x in given])
     except (Refused, _piecewise.Error) as why:

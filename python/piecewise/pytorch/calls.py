@@ -15,7 +15,7 @@ from .checks import as_pytorch, is_failed
 from .frozen import FrozenWeights
 from .hosted import HostCalls, laid_out
 from .storage import Place, part_of, row_major
-from .telling import DTYPES, Told, evaluated
+from .fx_import import DTYPES, FxImport, evaluated
 
 
 def over(address: int, dtype: str, extents: t.Tuple[int, ...]) -> torch.Tensor:
@@ -32,18 +32,18 @@ class Call:
     """A compiled graph in AOT autograd's boxed calling convention: takes a list of arguments and empties it. Thread-safe and reentrant."""
 
     def __init__(
-        self, told: Told, graph: _piecewise.Graph, compiled: _piecewise.Compiled, hosted: HostCalls, frozen: t.Optional[FrozenWeights] = None
+        self, imported: FxImport, graph: _piecewise.Graph, compiled: _piecewise.Compiled, hosted: HostCalls, frozen: t.Optional[FrozenWeights] = None
     ):
         self._boxed_call = True  # stored on the object: wrappers do not copy class attributes
         self._compiled = compiled
         self._frozen = frozen
         self._run = compiled.run if frozen is None else frozen.run
         self._hosted = hosted
-        self._in_pytorch = told.run
-        self._outputs = told.outputs
-        self._symbols = list(told.symbols.items())
-        self._results = [(fake.dtype, Place.of(fake)) for fake in told.results]
-        self._inputs = [told.constants[i.name] if i.name in told.constants else told.arguments[i.name] for i in graph.inputs]
+        self._in_pytorch = imported.run
+        self._outputs = imported.outputs
+        self._symbols = list(imported.symbols.items())
+        self._results = [(fake.dtype, Place.of(fake)) for fake in imported.results]
+        self._inputs = [imported.constants[i.name] if i.name in imported.constants else imported.arguments[i.name] for i in graph.inputs]
         self._known: t.Dict[t.Tuple[int, ...], t.Any] = {}
 
     def _sizes(self, key, symbols):
@@ -104,8 +104,8 @@ class Call:
 
 def _view(of: torch.Tensor, place: Place, whole: Place, dtype: torch.dtype) -> torch.Tensor:
     """Returns a part of a tensor's memory, by offset in elements of the dtype. The tensor must have the layout of `whole`."""
-    for size, stride, told in zip(whole.sizes, of.stride(), whole.strides):
-        if size > 1 and stride != told:
+    for size, stride, stated in zip(whole.sizes, of.stride(), whole.strides):
+        if size > 1 and stride != stated:
             raise Error(f"an argument has the strides {tuple(of.stride())}, but the graph was compiled for {whole.strides}")
     return part_of(of, place, dtype)
 

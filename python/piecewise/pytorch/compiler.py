@@ -1,6 +1,6 @@
 """The backend of torch.compile: partitions graphs of AOT autograd, imports, rewrites, and compiles the parts.
 
-Each graph goes through decomposition, partition (partition.py), import (telling.py), the pipeline, and code generation. Calls that Piecewise cannot run
+Each graph goes through decomposition, partition (partition.py), import (fx_import.py), the pipeline, and code generation. Calls that Piecewise cannot run
 remain PyTorch's. Invariant: a compiled graph runs only where all of PyTorch's guards hold. Rewritten graphs and kernels come from the compile cache.
 """
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .options import FROZEN, Options, check_mode
 from .reports import GraphReport, Served, _graphs, origin
 from .saving import Portable, saved_graph
 from .taking import Taking, calls_of
-from .telling import Refused
+from .fx_import import Refused
 
 _log = logging.getLogger("piecewise")
 _AUTOGRAD_CACHE = (

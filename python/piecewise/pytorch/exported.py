@@ -25,7 +25,7 @@ from .hosted import HostCalls, kept_sites
 from .options import Options
 from .storage import Place, part_of, read_memory, row_major, shared_outputs
 from .taking import pipelines
-from .telling import DTYPES, Refused, Told, evaluated, expression
+from .fx_import import DTYPES, FxImport, Refused, evaluated, expression
 
 _FORMAT = 5
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
@@ -43,21 +43,21 @@ def _shared_results(graph: torch.fx.Graph) -> t.Dict[torch.fx.Node, t.Any]:
     return views
 
 
-def _told(program: torch.export.ExportedProgram, session: _piecewise.Session, own_attention: bool = False) -> Told:
+def _import_program(program: torch.export.ExportedProgram, session: _piecewise.Session, own_attention: bool = False) -> FxImport:
     specs = program.graph_signature.input_specs
     static = [i for i, spec in enumerate(specs) if spec.kind in _WEIGHTS]
     try:
         left = read_memory(program.graph_module)
         if left:
             raise Refused("; ".join(f"{node.name}: {why}" for node, why in left.items()))
-        return Told(program.graph_module.graph, program.graph_module, session, static, own_attention, _shared_results, guarded=False)
+        return FxImport(program.graph_module.graph, program.graph_module, session, static, own_attention, _shared_results, guarded=False)
     except Refused as why:
         raise Error(str(why)) from None
 
 
 def from_export(program: torch.export.ExportedProgram) -> _piecewise.Graph:
     """Imports a program of torch.export in core ATen; its weights are inputs. Raises Error if it is unsupported."""
-    return _told(program.run_decompositions(decompositions()), commands.shared_session()).convert()["graph"]
+    return _import_program(program.run_decompositions(decompositions()), commands.shared_session()).convert()["graph"]
 
 
 def _extent(number: t.Any, what: str) -> t.Union[int, str]:
@@ -84,7 +84,7 @@ class _Reader:
         self._asserts = take_asserts(self._program.graph_module)
         self._options = options
         self._session = _piecewise.Session()
-        self._told = _told(self._program, self._session, options.own_attention)
+        self._imported = _import_program(self._program, self._session, options.own_attention)
         self._places: t.Dict[str, t.Tuple[str, int]] = {}  # by placeholder
         self._weights: t.List[torch.Tensor] = []
         self._arguments: t.List[t.Any] = []  # by the caller's: dtype and extents; None: not a tensor
@@ -93,7 +93,7 @@ class _Reader:
     def read(self) -> t.Dict[str, t.Any]:
         self._read_inputs()
         rules = rules_of(self._options, self._session)
-        graph = self._told.convert()["graph"]
+        graph = self._imported.convert()["graph"]
         for pipeline in pipelines(self._options):
             graph = self._session.run(graph, rules, pipeline, dict(self._options.params)).graph
         if graph.writes:
@@ -101,7 +101,7 @@ class _Reader:
         writes, outputs, asserts = self._outputs()
         text = graph.json()
         left = {node["op"] for node in json.loads(text)["nodes"]}
-        constants = {name: ("weight", self._keep(value)) for name, value in self._told.constants.items()}
+        constants = {name: ("weight", self._keep(value)) for name, value in self._imported.constants.items()}
         spec = self._program.call_spec
         return {
             "format": _FORMAT,
@@ -113,17 +113,17 @@ class _Reader:
             "arguments": self._arguments,
             "numbers": self._numbers,
             "inputs": [list((constants | self._places)[i.name]) for i in graph.inputs],
-            "symbols": {name: list(self._symbol(*place)) for name, place in self._told.symbols.items()},
+            "symbols": {name: list(self._symbol(*place)) for name, place in self._imported.symbols.items()},
             "ranges": self._ranges(),
-            "conditions": [[kept_condition(guard), str(guard)] for guard in conditions(shape_env(self._program.graph), self._told.symbols)],
-            "results": [[_NAMES[fake.dtype], _order(fake)] for fake in self._told.results],
+            "conditions": [[kept_condition(guard), str(guard)] for guard in conditions(shape_env(self._program.graph), self._imported.symbols)],
+            "results": [[_NAMES[fake.dtype], _order(fake)] for fake in self._imported.results],
             "writes": writes,
             "outputs": outputs,
             "asserts": asserts,
             "in_spec": pytree.treespec_dumps(spec.in_spec),
             "out_spec": pytree.treespec_dumps(spec.out_spec),
             "layouts": kept_sites(self._program.graph_module.graph, left),
-            "ops": sorted(str(op) for op in self._told.operators if {str(op), str(op).removesuffix(".default")} & left),
+            "ops": sorted(str(op) for op in self._imported.operators if {str(op), str(op).removesuffix(".default")} & left),
         }
 
     def _keep(self, weight: torch.Tensor) -> int:
@@ -163,7 +163,7 @@ class _Reader:
             least, most = known.lower, known.upper
             out[symbol.name] = [int(least) if isinstance(least, sympy.Integer) else 0, int(most) if isinstance(most, sympy.Integer) else 1 << 40, 1]
         env = shape_env(self._program.graph_module.graph)
-        for name in self._told.symbols if env is not None else ():  # as the graph was imported
+        for name in self._imported.symbols if env is not None else ():  # as the graph was imported
             known, (least, most, _) = symbol_range(env, name), out.get(name, (0, 1 << 40, 1))
             out[name] = [max(known.least, least), min(known.most, most), known.multiple]
         return out
@@ -171,7 +171,7 @@ class _Reader:
     def _output(self, kind: str, what: t.Any) -> t.List[t.Any]:
         """Returns the stored origin of a result."""
         if kind == "argument":
-            names = {i: name for name, i in self._told.arguments.items()}
+            names = {i: name for name, i in self._imported.arguments.items()}
             return [kind, list(self._places[names[what]])]
         if kind == "value" and isinstance(what, torch.Tensor):
             return ["argument", ["weight", self._keep(what)]]
@@ -182,7 +182,7 @@ class _Reader:
 
     def _outputs(self):
         """Returns the writes, the results, and the asserts of a call."""
-        given = [self._output(*output) for output in self._told.outputs]
+        given = [self._output(*output) for output in self._imported.outputs]
         specs = self._program.graph_signature.output_specs
         writes, outputs, asserted = [], [], iter(given[len(specs) :])
         targets = {spec.target: spec.arg.name for spec in self._program.graph_signature.input_specs if spec.target}

@@ -11,7 +11,7 @@ from _piecewise import Error
 
 from .staying import memory_of
 from .storage import Place, roots, row_major
-from .telling import DTYPES, evaluated
+from .fx_import import DTYPES, evaluated
 
 _WORDS = {"torch.device": torch.device("cpu")}
 

@@ -20,7 +20,7 @@ from _piecewise import Error
 from .. import commands
 from ..counting import counted
 from .reports import Explanations
-from .telling import DTYPES, Refused, Told, seen
+from .fx_import import DTYPES, FxImport, Refused, seen
 
 _log = logging.getLogger("piecewise")
 
@@ -50,7 +50,7 @@ class Rewritten:
     @functools.cached_property
     def near_misses(self) -> t.Dict[str, t.List[t.Dict[str, t.Any]]]:
         """Returns near misses of rules that matched nothing, as piecewise.explain does."""
-        return {said["rule"]: said["near_misses"] for said in self.explained()}
+        return {rule["rule"]: rule["near_misses"] for rule in self.explained()}
 
     def __str__(self) -> str:
         if self.refused:
@@ -301,24 +301,24 @@ class InductorPass(CustomGraphPass):
 
     def _rewrite(self, graph: torch.fx.Graph) -> t.Tuple[t.Dict[str, int], t.Callable[[], Explanations]]:
         """Returns the rewrites, and an explanation object for the rules that did not match."""
-        told = functools.partial(Told, graph, graph.owning_module, self._session)
-        said = seen(graph, self._session, self._rules, self._pipeline)
-        whole = said is None
-        said = said or told().convert()
-        run = self._session.run(said["graph"], self._rules, self._pipeline, self._params)
+        import_whole = functools.partial(FxImport, graph, graph.owning_module, self._session)
+        result = seen(graph, self._session, self._rules, self._pipeline)
+        whole = result is None
+        result = result or import_whole().convert()
+        run = self._session.run(result["graph"], self._rules, self._pipeline, self._params)
         missed = [rule for rule in self._own if run.count(rule) == 0]
         before = (
-            said["graph"] if whole or not missed else told().convert()["graph"]
+            result["graph"] if whole or not missed else import_whole().convert()["graph"]
         )  # the current graph: near misses may involve nodes that the seen part omits
-        _Back(graph, said["aliases"]).change(_piecewise.changes(run.before(), run.graph))
+        _Back(graph, result["aliases"]).change(_piecewise.changes(run.before(), run.graph))
         rewrites = {row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]}
         return rewrites, functools.partial(self._explain, before, missed)
 
     def _explain(self, graph: _piecewise.Graph, rules: t.Sequence[str]) -> Explanations:
         """Explains the rules of the pipeline."""
         all_said = [commands.explain(graph, self._rules, rule, self._pipeline, self._params) for rule in rules]
-        out = Explanations(said for said in all_said if not any(miss["code"] == _OUTSIDE for miss in said["near_misses"]))
-        _note_casts(graph, [miss for said in out for miss in said["near_misses"]])
+        out = Explanations(rule for rule in all_said if not any(miss["code"] == _OUTSIDE for miss in rule["near_misses"]))
+        _note_casts(graph, [miss for rule in out for miss in rule["near_misses"]])
         return out
 
     def __deepcopy__(self, _: t.Any) -> "InductorPass":  # Inductor copies its options

@@ -15,7 +15,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_symbols
 
 from .staying import Staying, attribute, has_parts, memory_of
-from .telling import expression
+from .fx_import import expression
 
 Node = torch.fx.Node
 _BEFORE = -1  # the stage of calls that need no part
@@ -209,17 +209,17 @@ class _PartCopy(_Copy):
 
     def symbols(self) -> t.Tuple[t.Set[t.Any], t.Set[t.Any]]:
         """Returns the symbols that the part's values need, and the symbols that its arguments determine."""
-        needed, told = set(), set()
+        needed, known = set(), set()
         for node in self.graph.nodes:
             needed |= free_symbols(node.meta.get("val"))
             value = node.meta.get("val") if node.op == "placeholder" else None
             numbers = value.shape if isinstance(value, torch.Tensor) else [value] if isinstance(value, torch.SymInt) else []
-            told |= {expression(n) for n in numbers if isinstance(n, torch.SymInt)}
-        return needed, told
+            known |= {expression(n) for n in numbers if isinstance(n, torch.SymInt)}
+        return needed, known
 
     def give_symbols(self, numbers: t.Mapping[t.Any, Node]) -> None:
-        needed, told = self.symbols()
-        for symbol in sorted(needed - told, key=str):
+        needed, known = self.symbols()
+        for symbol in sorted(needed - known, key=str):
             if symbol in numbers:
                 self._meant(numbers[symbol])
 

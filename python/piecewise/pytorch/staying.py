@@ -7,7 +7,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from .checks import is_rejected
-from .telling import Refused, type_text
+from .fx_import import Refused, type_text
 
 # Higher-order ops that each call a single op.
 _PLAIN = ("auto_functionalized", "auto_functionalized_v2", "triton_kernel_wrapper_functional")

@@ -13,7 +13,7 @@ import sympy
 import torch
 
 from .staying import memory_of
-from .telling import Refused, expression
+from .fx_import import Refused, expression
 
 Number = t.Any  # an int, or an expression of symbols
 

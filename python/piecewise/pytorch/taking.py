@@ -27,7 +27,7 @@ from .reports import Part as PartReport
 from .staying import Staying
 from .storage import read_memory, shared_outputs
 from .subgraphs import Body, bodies, listed, spell_attention
-from .telling import Refused, Told
+from .fx_import import FxImport, Refused
 
 _log = logging.getLogger("piecewise")
 _NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -51,9 +51,9 @@ class _Rewritten:
     not_proved: t.List[t.Dict[str, t.Any]]
 
     @classmethod
-    def make(cls, told: Told, session: _piecewise.Session, rules: _piecewise.Rules, options: Options) -> bytes:
-        said = told.convert()
-        graph, rewrites = said["graph"], {}
+    def make(cls, imported: FxImport, session: _piecewise.Session, rules: _piecewise.Rules, options: Options) -> bytes:
+        result = imported.convert()
+        graph, rewrites = result["graph"], {}
         proofs: t.List[t.Dict[str, t.Any]] = []
         left: t.List[t.Dict[str, t.Any]] = []
         for pipeline in pipelines(options):
@@ -64,7 +64,7 @@ class _Rewritten:
                 proved = run.prove()
                 proofs += proved["proofs"]
                 left += proved["not_proved"]
-        made = cls(said["graph"].json(), graph.json(), said["opaque"], said["reasons"], rewrites, proofs, left)
+        made = cls(result["graph"].json(), graph.json(), result["opaque"], result["reasons"], rewrites, proofs, left)
         return json.dumps(vars(made)).encode()
 
 
@@ -191,28 +191,28 @@ class Taking:
 
     def _compiled(self, module: torch.fx.GraphModule, static: t.Container[int]) -> _Taken:
         options = self._options
-        told = Told(module.graph, module, self._session, static, own_attention=options.own_attention, views=shared_outputs)
-        if not told.results:
+        imported = FxImport(module.graph, module, self._session, static, own_attention=options.own_attention, views=shared_outputs)
+        if not imported.results:
             raise Refused("it returns nothing that it computes")
-        rewritten, warm = self._rewritten(told)
+        rewritten, warm = self._rewritten(imported)
         graph = self._session.loads(rewritten.graph, "torch")
         if graph.writes:
             raise Refused("it writes inputs")
         hosted = HostCalls.of(module.graph, rewritten.left)
-        compiled = _piecewise.Compiled(graph, options.backend, hosted.functions(told.operators), over, options.frozen)
-        call = Call(told, graph, compiled, hosted, FrozenWeights(compiled, options.check) if options.frozen else None)
+        compiled = _piecewise.Compiled(graph, options.backend, hosted.functions(imported.operators), over, options.frozen)
+        call = Call(imported, graph, compiled, hosted, FrozenWeights(compiled, options.check) if options.frozen else None)
         read = functools.partial(self._session.loads, rewritten.imported, "torch")
         return _Taken(call, rewritten, PartReport(graph, compiled.summary, read), warm)
 
-    def _rewritten(self, told: Told) -> t.Tuple[_Rewritten, bool]:
+    def _rewritten(self, imported: FxImport) -> t.Tuple[_Rewritten, bool]:
         """Returns the graph to run, cached across processes, and whether it was already cached."""
         made = []
 
         def make() -> bytes:
             made.append(True)
-            return _Rewritten.make(told, self._session, self._rules, self._options)
+            return _Rewritten.make(imported, self._session, self._rules, self._options)
 
-        parts = [torch.__version__, repr((pipelines(self._options), self._options.params, self._options.prove)), told.text()]
+        parts = [torch.__version__, repr((pipelines(self._options), self._options.params, self._options.prove)), imported.text()]
         kept = _Rewritten(**json.loads(self._session.keep("torch", parts, make)))
         return kept, not made
 

@@ -124,7 +124,7 @@ def seen(graph: torch.fx.Graph, session: _piecewise.Session, rules: _piecewise.R
     return _piecewise.import_seen(session, graph.nodes, rules, pipeline, _Torch())
 
 
-class Told:
+class FxImport:
     """An import of a torch.fx graph in progress: inputs, calls, and the origins of outputs."""
 
     def __init__(
@@ -151,19 +151,19 @@ class Told:
         self.results: t.List[torch.Tensor] = []  # fake tensors of computed results
         self._count = 0  # of arguments so far
         self._torch = _Torch()
-        self._told = _piecewise.FxGraph(session, "torch", not own_attention, self._torch)
+        self._graph = _piecewise.FxGraph(session, "torch", not own_attention, self._torch)
         self._static = static
         self._guarded = guarded
         self._returned: t.Dict[torch.fx.Node, int] = {}
         self._views = views(graph) if views is not None else {}
-        tell = {"call_function": self._told.call}
+        handlers = {"call_function": self._graph.call}
         for op in ("placeholder", "get_attr", "call_method", "call_module", "output"):
-            tell[op] = getattr(self, "_" + op)
+            handlers[op] = getattr(self, "_" + op)
         for node in graph.nodes:
-            tell[node.op](node)
+            handlers[node.op](node)
         for target, line in self._torch.schemas().items():
-            self._told.schema(target, line)
-        self._tell_ranges()
+            self._graph.schema(target, line)
+        self._add_ranges()
 
     def run(self, *args: t.Any) -> t.List[t.Any]:
         """Imports the graph for execution, with the calls that PyTorch runs."""
@@ -171,16 +171,16 @@ class Told:
 
     def convert(self) -> t.Dict[str, t.Any]:
         """Returns the result of FxGraph.convert; call it once."""
-        return self._told.convert(tuple(Ref(node.name) for node in self._returned))
+        return self._graph.convert(tuple(Ref(node.name) for node in self._returned))
 
     @property
     def ops(self) -> int:
         """Returns the number of calls that compute tensors."""
-        return self._told.ops
+        return self._graph.ops
 
     def text(self) -> str:
         """Returns the imported graph as text."""
-        return f"{self._told.text()} {[node.name for node in self._returned]}"
+        return f"{self._graph.text()} {[node.name for node in self._returned]}"
 
     @property
     def operators(self) -> t.Iterable[torch._ops.OpOverload]:
@@ -194,7 +194,7 @@ class Told:
             size = expression(value)
             if isinstance(size, sympy.Symbol):
                 self.symbols[size.name] = (index, -1)
-            self._told.input(node.name, f"Sym({value})", "")
+            self._graph.input(node.name, f"Sym({value})", "")
             return
         if not isinstance(value, torch.Tensor):
             if node.users:
@@ -205,7 +205,7 @@ class Told:
             size = expression(extent)
             if isinstance(size, sympy.Symbol):
                 self.symbols.setdefault(size.name, (index, dim))
-        self._told.input(node.name, type_text(value), "weight" if index in self._static else "input")
+        self._graph.input(node.name, type_text(value), "weight" if index in self._static else "input")
 
     def _get_attr(self, node):
         value = self._owner
@@ -215,7 +215,7 @@ class Told:
             raise Refused(f"the attribute {node.target} is a {type(value).__name__}")
         with unset_fake_temporarily():
             self.constants[node.name] = value.detach().contiguous()
-        self._told.input(node.name, type_text(value), "weight")
+        self._graph.input(node.name, type_text(value), "weight")
 
     def _call_method(self, node):
         raise Refused(f"it calls the method {node.target}")
@@ -253,9 +253,9 @@ class Told:
             self.results.append(fake)
         return "result", self._returned[value]
 
-    def _tell_ranges(self):
+    def _add_ranges(self):
         env = shape_env(self.graph)
         for name in self.symbols if env is not None else ():
-            self._told.symbol(name, *symbol_range(env, name))
+            self._graph.symbol(name, *symbol_range(env, name))
         for a, b in equal_sizes(env, self.symbols) if env is not None and self._guarded else ():
-            self._told.equal(a, b)
+            self._graph.equal(a, b)
