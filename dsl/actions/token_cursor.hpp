@@ -14,6 +14,7 @@ struct Refused {
 };
 [[noreturn]] void refuse(Span at, std::string_view code, std::string message, std::string help);
 
+/// Place of an action in the tokens: the one just matched is the last.
 class TokenCursor {
  public:
   TokenCursor(std::string_view text, SourceId source, const Token* begin)

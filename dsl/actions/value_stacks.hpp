@@ -117,7 +117,7 @@ class ValueStacks {
   std::vector<Mark> marks_;
 };
 
-/// A group of actions: what each reads and where it leaves its values.
+/// Base of a group of actions: the token that they read and the stacks that they change.
 class Actions {
  public:
   Actions(const TokenCursor& cursor, ValueStacks& stacks) : cursor_(cursor), stacks_(stacks) {}

@@ -17,6 +17,7 @@ namespace pw {
 /// Returns true if an expression may end with the token: a name after it begins something else.
 [[nodiscard]] bool ends_expression(Tok t);
 
+/// Cursor over the tokens of one item, which adds its mentions to those of the file.
 class ItemMentions {
  public:
   ItemMentions(std::string_view text, Mentions& out) : text_(text), out_(out) {}

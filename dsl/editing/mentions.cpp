@@ -13,8 +13,8 @@ struct ItemPart {
   std::size_t begin = 0, end = 0;  // tokens
 };
 
-/// Splits the tokens into items. An item ends where the next begins, also in an open bracket if the
-/// line is not indented further.
+/// Splitter of the tokens into items. An item ends where the next begins, also in an open bracket
+/// if the line is not indented further.
 class ItemFinder {
  public:
   ItemFinder(std::string_view text, Mentions& out) : text_(text), out_(out) {}

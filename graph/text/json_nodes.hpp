@@ -35,8 +35,8 @@ class NamedOps {
   std::size_t imported_read_ = 0;                    // those that are in ops_
 };
 
-/// Builds the node of each record, as any other front end does. Types, places, and what inference
-/// gives for an op, attributes and operand types are cached: regular graphs repeat them.
+/// Builder of the node of each record, as any other front end builds it. Caches types, places, and
+/// the types inferred for an op, attributes and operand types: regular graphs repeat them.
 class RecordBuilder {
  public:
   RecordBuilder(Graph& graph, GraphRecords& records, NamedOps& ops, Definitions& definitions,

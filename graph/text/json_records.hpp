@@ -52,7 +52,7 @@ struct GraphRecords {
   }
 };
 
-/// Reads scanned elements into records; only the form is checked.
+/// Reader of scanned elements into records; checks only their form.
 class RecordReader {
  public:
   RecordReader(GraphRecords& records, AttributeReader& attributes, json::Checks& check)
