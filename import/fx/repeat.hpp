@@ -4,14 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/hash_index.hpp"
-#include "base/strings.hpp"
-#include "import/fx/emit/memory.hpp"
+#include "import/fx/emit/values.hpp"
 
 namespace pw::fx {
 
@@ -43,7 +41,6 @@ struct RepeatedTensor {
 };
 
 /// Nodes and tensors of a statement, from which equal ones are made for another.
-template <class Value>
 struct Repeat {
   std::vector<RepeatedNode> nodes;
   std::vector<RepeatedTensor> tensors;
@@ -55,22 +52,15 @@ struct Repeat {
   std::vector<RepeatedValue> handles;  ///< of the tensors in it, in order: an argument, or one made
 };
 
-template <class Value, class Wanted>
+/// Statements by key, and the state of a run of repeated ones.
 struct Repeats {
   using Key = std::vector<std::uint64_t>;
   struct Entry {
     Key key;
-    std::optional<Repeat<Value>> repeat;  ///< nothing: its conversion cannot be repeated
+    std::optional<Repeat> repeat;  ///< nothing: its conversion cannot be repeated
   };
-  Strings words;
   std::vector<Entry> entries;
   HashIndex index;
-
-  // State of the current statement.
-  Key key;
-  std::uint64_t hash = 0;
-  std::vector<TensorId> arguments;
-  const std::map<int, Wanted>* items = nullptr;  ///< names of the parts of its result
 
   // State of a run of repeated statements.
   std::size_t run = 0;

@@ -1,24 +1,9 @@
 #include "import/fx/repeater.hpp"
 
-#include <bit>
+#include <algorithm>
 
 namespace pw::fx {
 namespace {
-
-enum class Mark : std::uint64_t {
-  tensor = 1,
-  number,
-  word,
-  integer,
-  real,
-  string,
-  boolean,
-  none,
-  list,
-  tuple,
-  call,
-  item
-};
 
 /// Returns the number of results before each node's first one.
 std::vector<std::uint32_t> firsts_of(const Graph& graph, std::size_t begin, std::size_t end) {
@@ -36,117 +21,12 @@ void each_tensor(Value& value, const F& f) {
 
 }  // namespace
 
-// ---- what a statement depends on
-
-bool Repeater::tensor_key(const Value& value) {
-  Repeats<Value, Wanted>::Key& key = repeats_.key;
-  if (!value.handle.valid()) return false;
-  const Tensor& t = memory_.tensors[value.handle];
-  const TypeId type = graph_.type(t.value);
-  if (t.value != value.tensor || t.seen != 0 || !memory_.storage_of(value.handle).writes.empty() ||
-      !t.unsure.empty() || !t.inexpressible.empty() || t.now.valid() || type == Types::unknown())
-    return false;
-  std::vector<TensorId>& arguments = repeats_.arguments;
-  const auto known = std::find(arguments.begin(), arguments.end(), value.handle);
-  key.push_back(static_cast<std::uint64_t>(Mark::tensor));
-  key.push_back(static_cast<std::uint64_t>(known - arguments.begin()));
-  if (known != arguments.end()) return true;
-  // One value with two handles: it would be ambiguous which of them a result is a view of.
-  for (const TensorId other : arguments)
-    if (memory_.tensors[other].value == t.value) return false;
-  arguments.push_back(value.handle);
-  key.push_back(type.index);
-  if (!t.strides) {
-    key.push_back(~std::uint64_t{0});
-  } else {
-    for (const DimId stride : *t.strides) key.push_back(stride.index);
-  }
-  if (!context_.types[type].shape.empty()) return true;
-  const NodeId maker = graph_.producer(t.value);  // a literal of rank 0 yields in promotion
-  key.push_back(maker.valid() && graph_.op_of(maker).is_literal() ? 1 : 0);
-  return true;
-}
-
-bool Repeater::name_key(const Expr& e) {
-  Repeats<Value, Wanted>::Key& key = repeats_.key;
-  const Value* known = env_.find(e.text);
-  if (known == nullptr) {
-    if (e.text.starts_with("self")) return false;
-    key.push_back(static_cast<std::uint64_t>(Mark::word));
-    key.push_back(repeats_.words.intern(e.text).index);
-    return true;
-  }
-  const Value& value = *known;
-  if (value.kind == Value::Kind::tensor) return tensor_key(value);
-  if (value.kind != Value::Kind::integer) return false;
-  key.push_back(static_cast<std::uint64_t>(Mark::number));
-  key.push_back(symbols_.merged(value.dim).index);
-  return true;
-}
-
-bool Repeater::expression_key(const Expr& e) {
-  Repeats<Value, Wanted>::Key& key = repeats_.key;
-  const auto put = [&](Mark mark, std::uint64_t what) {
-    key.push_back(static_cast<std::uint64_t>(mark));
-    key.push_back(what);
-  };
-  switch (e.kind) {
-    case Expr::Kind::name: return name_key(e);
-    case Expr::Kind::integer:
-      put(Mark::integer, static_cast<std::uint64_t>(e.integer));
-      return true;
-    case Expr::Kind::real: put(Mark::real, std::bit_cast<std::uint64_t>(e.real)); return true;
-    case Expr::Kind::string: put(Mark::string, repeats_.words.intern(e.text).index); return true;
-    case Expr::Kind::boolean: put(Mark::boolean, e.integer != 0 ? 1 : 0); return true;
-    case Expr::Kind::none: put(Mark::none, 0); return true;
-    case Expr::Kind::list: put(Mark::list, e.args.size()); break;
-    case Expr::Kind::tuple: put(Mark::tuple, e.args.size()); break;
-    case Expr::Kind::call:
-      put(Mark::call, repeats_.words.intern(e.text).index);
-      key.push_back(e.args.size() << 32 | e.keywords.size());
-      for (const std::string& word : e.keywords) key.push_back(repeats_.words.intern(word).index);
-      break;
-    case Expr::Kind::index:
-    case Expr::Kind::slice:
-    case Expr::Kind::binary: return false;
-  }
-  for (const Expr& arg : e.args)
-    if (!expression_key(arg)) return false;
-  return true;
-}
-
-// Computes the key; returns false if the statement must be converted, and nothing of it kept.
-bool Repeater::statement_key(const Statement& s) {
-  if (merges_ != symbols_.merges()) repeats_ = {};  // they have the old symbols
-  merges_ = symbols_.merges();
-  repeats_.key.clear();
-  repeats_.arguments.clear();
-  const bool may = !one_by_one_ && names_.distinct() && symbols_.empty() &&
-                   s.kind == Statement::Kind::assign && s.targets.size() == 1 &&
-                   s.targets[0].kind == Expr::Kind::name && s.value.kind == Expr::Kind::call &&
-                   is_word(s.targets[0].text) && items_.keys(s.targets[0].text) == nullptr;
-  if (!may || !expression_key(s.value)) return false;
-  Repeats<Value, Wanted>::Key& key = repeats_.key;
-  key.push_back(repeats_.words.intern(s.type).index);
-  key.push_back(s.group.empty() && s.source.empty() ? 0 : 1);
-  repeats_.items = items_.items(s.targets[0].text);
-  if (repeats_.items != nullptr)
-    for (const auto& [index, wanted] : *repeats_.items) {
-      key.push_back(static_cast<std::uint64_t>(Mark::item));
-      key.push_back(static_cast<std::uint64_t>(index));
-      key.push_back(wanted.type.index);
-    }
-  repeats_.hash = 0;
-  for (const std::uint64_t word : key) repeats_.hash = combine(repeats_.hash, word);
-  return true;
-}
-
 // ---- copying
 
 // Returns null if the statement is new, or cannot be repeated, which `known` distinguishes.
-const Repeat<Value>* Repeater::repeat_of(bool& known) {
+const Repeat* Repeater::repeat_of(bool& known) {
   const std::uint32_t found = repeats_.index.find(
-      repeats_.hash, [&](std::uint32_t i) { return repeats_.entries[i].key == repeats_.key; });
+      key_.hash(), [&](std::uint32_t i) { return repeats_.entries[i].key == key_.words(); });
   known = found != HashIndex::kNone;
   return known && repeats_.entries[found].repeat ? &*repeats_.entries[found].repeat : nullptr;
 }
@@ -204,18 +84,18 @@ void Repeater::repeat_node(const RepeatedNode& node, const Statement& s, const V
   graph_.add_node(spec);
 }
 
-void Repeater::repeat(const Repeat<Value>& of, const Statement& s) {
+void Repeater::repeat(const Repeat& of, const Statement& s) {
   const std::string& target = s.targets[0].text;
   const auto first_value = graph_.value_bound();
   const auto value_of = [&](const RepeatedValue& v) {
     if (v.index == RepeatedValue::kAbsent) return ValueId();
-    return v.argument ? memory_.tensors[repeats_.arguments[v.index]].value
+    return v.argument ? memory_.tensors[key_.arguments()[v.index]].value
                       : ValueId(first_value + v.index);
   };
   const auto name_of = [&](const RepeatedName& name) -> std::string {
     switch (name.kind) {
       case RepeatedName::Kind::target: return target;
-      case RepeatedName::Kind::item: return repeats_.items->at(name.item).name;
+      case RepeatedName::Kind::item: return key_.part_names()->at(name.item).name;
       case RepeatedName::Kind::made_up: return emitter_.fresh(target);
       case RepeatedName::Kind::constant: return emitter_.fresh("c");
     }
@@ -229,7 +109,7 @@ void Repeater::repeat(const Repeat<Value>& of, const Statement& s) {
   effects_.repeat_lines(of.opaque, of.reasons);
   const std::size_t first_tensor = memory_.tensors.size();
   const auto handle_of = [&](const RepeatedValue& v) {
-    return v.argument ? repeats_.arguments[v.index] : TensorId(first_tensor + v.index);
+    return v.argument ? key_.arguments()[v.index] : TensorId(first_tensor + v.index);
   };
   for (const RepeatedTensor& made : of.tensors) {
     if (made.base.index == RepeatedValue::kAbsent)
@@ -267,7 +147,7 @@ std::optional<RepeatedName> Repeater::repeated_name(const std::string& name,
   return std::nullopt;
 }
 
-bool Repeater::take_nodes(Repeat<Value>& out, const Statement& s, const Before& before) const {
+bool Repeater::take_nodes(Repeat& out, const Statement& s, const Before& before) const {
   const std::vector<std::uint32_t> firsts = firsts_of(graph_, before.nodes, graph_.node_bound());
   std::size_t made_up = 0;
   for (std::size_t n = before.nodes; n < graph_.node_bound(); ++n) {
@@ -316,8 +196,8 @@ std::optional<RepeatedValue> Repeater::repeated_value(ValueId v, const Before& b
   if (!v.valid()) return RepeatedValue();
   if (v.index >= before.values)
     return RepeatedValue{false, v.index - static_cast<std::uint32_t>(before.values)};
-  for (std::uint32_t i = 0; i < repeats_.arguments.size(); ++i)
-    if (memory_.tensors[repeats_.arguments[i]].value == v) return RepeatedValue{true, i};
+  for (std::uint32_t i = 0; i < key_.arguments().size(); ++i)
+    if (memory_.tensors[key_.arguments()[i]].value == v) return RepeatedValue{true, i};
   return std::nullopt;
 }
 
@@ -325,12 +205,12 @@ std::optional<RepeatedValue> Repeater::repeated_handle(TensorId t, const Before&
   if (!t.valid()) return RepeatedValue();
   if (t.index >= before.tensors)
     return RepeatedValue{false, t.index - static_cast<std::uint32_t>(before.tensors)};
-  for (std::uint32_t i = 0; i < repeats_.arguments.size(); ++i)
-    if (repeats_.arguments[i] == t) return RepeatedValue{true, i};
+  for (std::uint32_t i = 0; i < key_.arguments().size(); ++i)
+    if (key_.arguments()[i] == t) return RepeatedValue{true, i};
   return std::nullopt;
 }
 
-bool Repeater::take_tensors(Repeat<Value>& out, const Before& before) const {
+bool Repeater::take_tensors(Repeat& out, const Before& before) const {
   for (std::size_t i = before.tensors; i < memory_.tensors.size(); ++i) {
     const Tensor& t = memory_.tensors[TensorId(i)];
     const auto value = repeated_value(t.value, before);
@@ -343,7 +223,7 @@ bool Repeater::take_tensors(Repeat<Value>& out, const Before& before) const {
   return true;
 }
 
-bool Repeater::take_trace(Repeat<Value>& out, const Statement& s, const Before& before) const {
+bool Repeater::take_trace(Repeat& out, const Statement& s, const Before& before) const {
   const auto take = [&](const std::vector<ValueId>& values, std::vector<RepeatedValue>& to) {
     for (const ValueId v : values) {
       const auto value = repeated_value(v, before);
@@ -359,7 +239,7 @@ bool Repeater::take_trace(Repeat<Value>& out, const Statement& s, const Before& 
          take(effects_.trace().caches, out.caches);
 }
 
-bool Repeater::take_value(Repeat<Value>& out, const Statement& s, const Before& before) {
+bool Repeater::take_value(Repeat& out, const Statement& s, const Before& before) {
   out.value = *env_.find(s.targets[0].text);
   out.own_name = out.value.kind == Value::Kind::tensor &&
                  graph_.value_name(out.value.tensor) == s.targets[0].text;
@@ -379,9 +259,9 @@ Repeater::Before Repeater::now() const {
 }
 
 // Of the statement that was just converted, whose key is at hand.
-void Repeater::keep_repeat(const Statement& s, Repeats<Value, Wanted>::Entry entry,
-                           std::uint64_t hash, const Before& before) {
-  Repeat<Value> made;
+void Repeater::keep_repeat(const Statement& s, Repeats::Entry entry, std::uint64_t hash,
+                           const Before& before) {
+  Repeat made;
   if (effects_.trace().repeatable && take_nodes(made, s, before) && take_tensors(made, before) &&
       take_trace(made, s, before) && take_value(made, s, before))
     entry.repeat = std::move(made);
