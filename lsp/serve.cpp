@@ -164,7 +164,7 @@ class Service {
  private:
   /// Checks wait for their time; a job that ends brings an event.
   std::optional<Server::Clock::time_point> deadline() {
-    return checker_.busy() ? std::nullopt : server_.next_check();
+    return checker_.busy() ? std::nullopt : server_.checks().next_check();
   }
 
   bool take(Event event) {
@@ -174,11 +174,11 @@ class Service {
       else
         server_.refuse_frame(frame->problem);
     } else if (auto* checked = std::get_if<CheckedDocument>(&event)) {
-      server_.checked(std::move(*checked));
+      server_.checks().checked(std::move(*checked));
     } else if (auto* analysed = std::get_if<AnalysedDocument>(&event)) {
-      server_.analysed(std::move(*analysed));
+      server_.checks().analysed(std::move(*analysed));
     } else if (auto* judged = std::get_if<JudgedDocument>(&event)) {
-      server_.judged(std::move(*judged));
+      server_.checks().judged(std::move(*judged));
     } else {
       while (server_.work()) {
       }
@@ -189,7 +189,7 @@ class Service {
 
   void start_jobs() {
     if (!checker_.busy())
-      if (auto job = server_.take_check()) {
+      if (auto job = server_.checks().take_check()) {
         CheckedDocument failed{job->uri, job->version, job->text, {}, {}, nullptr};
         failed.found.emplace_back().message =
             "the check crashed because of a bug in this program; run `pwr check` on the saved file "
@@ -197,13 +197,13 @@ class Service {
         checker_.start([job = std::move(*job)] { return check_document(job); }, std::move(failed));
       }
     if (!analyst_.busy())
-      if (auto job = server_.take_analysis()) {
+      if (auto job = server_.checks().take_analysis()) {
         AnalysedDocument failed{job->job.uri, job->job.version, {}, {}, {}, {}};
         analyst_.start([job = std::move(*job)] { return analyse_document(job.job, *job.draft); },
                        std::move(failed));
       }
     if (!analyst_.busy())
-      if (auto job = server_.take_judging()) {
+      if (auto job = server_.checks().take_judging()) {
         JudgedDocument failed{job->job.uri, job->job.version, {}, {}};
         analyst_.start([job = std::move(*job)] { return judge_document(job.job, *job.draft); },
                        std::move(failed));
