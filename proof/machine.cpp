@@ -226,8 +226,8 @@ std::optional<Machine::Number> Machine::made(TermId id) {
     case Term::Kind::number: {
       const bool real = mode_ == Mode::reals && is_float(term.dtype);
       out.scalar = Scalar::of(real ? DType::f64 : term.dtype, term.number);
-      // Numbers that agree to 12 digits are equal.
-      if (std::rint(term.number) != term.number) out.error = 1e-12 * std::abs(term.number);
+      if (std::rint(term.number) != term.number)
+        out.error = kConstantRounding * std::abs(term.number);
       return out;
     }
     case Term::Kind::index: {

@@ -19,7 +19,7 @@
 #include "graph/text/text.hpp"
 #include "proof/elements.hpp"
 #include "proof/fold.hpp"
-#include "proof/reals.hpp"
+#include "proof/reals/reals.hpp"
 #include "proof/schema.hpp"
 #include "proof/witness.hpp"
 
@@ -29,6 +29,7 @@ namespace {
 constexpr int kMostSplits = 256;
 constexpr std::size_t kMostPatternOps = 256;
 constexpr std::size_t kMostExhaustions = 2;  // limit per pair
+constexpr const char* kRoundedConstants = "constants that agree to 12 digits are equal";
 constexpr const char* kTooLarge = "limit: the terms of both sides grow too large to compare";
 
 RuleVerdict worse(RuleVerdict a, RuleVerdict b) {
@@ -208,7 +209,7 @@ class PairProof {
     if (reals_ == nullptr) return fail("the terms differ");
     if (terms_.with_exact_products(a) == terms_.with_exact_products(b)) return;
     const bool whole = computes_with_integers(terms_, a) || computes_with_integers(terms_, b);
-    Reals bits(terms_, Reals::Laws::bits);
+    Reals bits(terms_, Laws::bits);
     if (whole && (bits.equal(a, b) || bits.facts_contradict())) return;
     if (is_float(terms_[a].dtype)) return compare_floats(a, b, whole);
     if (bits.too_large()) return fail(kTooLarge);
@@ -228,6 +229,7 @@ class PairProof {
   void compare_floats(TermId a, TermId b, bool whole) {
     const bool real = reals_->equal(a, b);
     const bool limited = reals_->too_large();
+    if (real && reals_->identified_constants()) granted_.insert(kRoundedConstants);
     // Runs before the solver, which takes seconds.
     WitnessSearch search(terms_);
     const auto witness = real ? search.overflow(a, b) : std::nullopt;

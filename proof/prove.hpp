@@ -1,7 +1,7 @@
 // Proves that a rule preserves its outputs for all sizes, ranks of `*b`, dtypes, attributes, and
 // world sizes that its guards admit. A rule becomes general graphs (schema.hpp), one for each case.
 // Each output is compared in stages: as graphs (fold.hpp), elementwise (elements.hpp) as terms
-// (terms.hpp) over indices (integers.hpp), then over the reals (reals.hpp). Whatever remains
+// (terms.hpp) over indices (integers.hpp), then over the reals (reals/reals.hpp). Whatever remains
 // unproved is `unknown`, with its open obligation.
 //
 // Other graph comparisons can use the same engine. Put both sides into one Graph over common

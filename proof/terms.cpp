@@ -1,7 +1,7 @@
 // Hash-consed terms with local rewriting on construction. Each rewrite preserves all bits in IEEE
 // arithmetic: commutation of one operation, casts through a wider dtype, idempotent extrema,
 // saturation followed by a cast. Rewrites that reassociate or distribute are absent; they belong to
-// reals.cpp. Invariant: equal ids imply equal bits for all inputs, any NaN being equal to any
+// reals/. Invariant: equal ids imply equal bits for all inputs, any NaN being equal to any
 // other. The rules of an extremum of zeros are recorded in any_zero(), because the chosen zero
 // depends on the order of the operands.
 #include "proof/terms.hpp"

@@ -119,6 +119,9 @@ class Terms {
   mutable std::map<TermId, bool> pointwise_;  ///< memo of pointwise()
 };
 
+/// The largest relative difference of constants that programs round differently.
+inline constexpr double kConstantRounding = 0x1p-40;
+
 /// Returns true if `wide` represents every value of `narrow`.
 [[nodiscard]] bool holds_all(DType wide, DType narrow);
 /// Returns the width of the mantissa including the hidden bit; 0 for non-floats.

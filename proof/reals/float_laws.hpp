@@ -1,0 +1,22 @@
+// Normal forms of float terms, and of booleans that no operation computes.
+#pragma once
+
+#include "proof/reals/term_laws.hpp"
+
+namespace pw::proof {
+
+class FloatLaws : TermLaws {
+ public:
+  explicit FloatLaws(NormalForms& forms) : TermLaws(forms) {}
+
+  Fraction of(const Term& term);
+
+ private:
+  Fraction square_root(const Fraction& x);
+  Fraction exponential(const Fraction& x);
+  Fraction call(const Term& term);
+  Fraction cast(const Term& term);
+  Fraction reduce(const Term& term);
+};
+
+}  // namespace pw::proof

@@ -1,0 +1,27 @@
+// Integer polynomials modulo 2^k.
+#pragma once
+
+#include <map>
+
+#include "proof/reals/sums.hpp"
+
+namespace pw::proof {
+
+class Residues {
+ public:
+  Residues(Field& field, Sums& sums) : field_(field), sums_(sums) {}
+
+  /// Returns the polynomial modulo 2^k of the dtype, with signed residues as coefficients.
+  Fraction wrapped(const Fraction& exact, DType dtype);
+
+ private:
+  int exact_bits(Factor factor);
+  Fraction modulo(const Fraction& f, int bits);
+  Fraction modulo(Factor factor, int bits);
+
+  Field& field_;
+  Sums& sums_;
+  std::map<Factor, int> exact_bits_;
+};
+
+}  // namespace pw::proof
