@@ -16,14 +16,11 @@
 #include "import/fx/convert.hpp"
 
 #include <algorithm>
-#include <cctype>
-#include <limits>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
 #include "base/try.hpp"
-#include "graph/compare/canonical.hpp"
-#include "graph/passes/writes.hpp"
 #include "graph/text/type_text.hpp"
 
 namespace pw::fx {

@@ -73,7 +73,6 @@ std::map<std::string, InputKind> signed_kinds(std::string_view signature) {
 
 }  // namespace
 
-// The second brackets of `f32[4, 8][8, 1]`: the strides of a tensor that has its own storage.
 void Inputs::take_strides(const Value& value, std::string_view text) {
   const std::size_t begin = text.find("][");
   if (begin == std::string_view::npos || value.kind != Value::Kind::tensor ||

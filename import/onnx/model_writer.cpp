@@ -8,7 +8,7 @@
 namespace pw::onnx {
 namespace {
 
-constexpr std::int64_t kOpset = 21, kIrVersion = 10;
+constexpr std::int64_t kOpsetVersion = 21, kIrVersion = 10;
 constexpr std::size_t kMostBytes = std::size_t{1} << 31;
 constexpr std::string_view kDomain = "piecewise";
 
@@ -232,7 +232,7 @@ Result<WrittenGraph> ModelWriter::write() {
   if (!why_.empty()) return refuse(why_);
   body_.text(2, graph_.name);
   WireWriter model, opset;
-  opset.text(1, "").integer(2, kOpset);
+  opset.text(1, "").integer(2, kOpsetVersion);
   model.integer(1, kIrVersion).text(2, "piecewise").message(7, body_).message(8, opset);
   if (!custom_.empty()) {
     WireWriter own;

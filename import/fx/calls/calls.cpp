@@ -1,8 +1,7 @@
 #include "import/fx/calls/calls.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
+#include <set>
 
 #include <fmt/format.h>
 

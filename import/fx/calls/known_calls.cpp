@@ -302,7 +302,6 @@ Result<std::optional<Outcome>> KnownCalls::make(std::string_view target, const A
   return std::optional<Outcome>();
 }
 
-// Erases what a row left that did not apply after all.
 void KnownCalls::erase_unused(std::size_t first_new) {
   for (std::size_t i = graph_.node_bound(); i-- > first_new;) {
     const NodeId n(i);

@@ -124,8 +124,8 @@ Result<ValueId> put_back_step(Emitter& emitter, const ViewStep& step, ValueId ol
               "dump the graph after functionalisation (AOT autograd)");
 }
 
-// Replaces every stride-th element from `start` on. All but the last are the first of a group of
-// `stride` elements, so that they are replaced as a column; the last may have fewer after it.
+// All but the last element are the first of a group of `stride` elements, so that they are replaced
+// as a column; the last may have fewer after it.
 Result<ValueId> put_back_strided(Emitter& emitter, ValueId old, ValueId part, std::int64_t axis,
                                  DimId start, std::int64_t stride, const Site& site) {
   Dims& dims = emitter.dims();

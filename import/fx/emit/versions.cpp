@@ -139,8 +139,6 @@ Result<ValueId> Versions::derive(ValueId value, const std::vector<ViewStep>& ste
   return value;
 }
 
-// Resolves tensors to their present values; a name refers to memory, which may have been written
-// since.
 Status Versions::resolve(Value& value, const Site& site) {
   if (value.kind == Value::Kind::tensor && value.handle.valid()) {
     value.handle = memory_.now(value.handle);
@@ -171,7 +169,6 @@ Status Versions::write(TensorId id, ValueId value, const Site& site, bool assume
   return {};
 }
 
-// Returns true if a write to the tensor can be applied to the tensor that it is a view of.
 bool Versions::can_be_written(TensorId id) const {
   static const std::set<std::string, std::less<>> kPutBack = {"detach", "transpose", "reshape",
                                                               "slice", "split"};
@@ -234,8 +231,6 @@ tl::unexpected<Diagnostics> Versions::refuse_unsure(TensorId written, TensorId w
 
 // ---- sharing
 
-// Finds results that share memory with arguments: a result that only views connect to an argument
-// is a view of it in memory too.
 TensorId Versions::tensor_of_result(ValueId result, std::span<const Value* const> arguments,
                                     std::size_t first_new, std::string_view target) {
   std::vector<ViewStep> steps;
@@ -293,8 +288,6 @@ TensorId Versions::add_view(const Value& base, std::vector<ViewStep> steps, Valu
   return view;
 }
 
-// A view in memory whose elements were read one by one: nothing may be written to it or to its base
-// that the other's readers would see.
 TensorId Versions::gathered_view(const Value& base, ValueId value, std::string_view target) {
   if (!base.handle.valid()) return memory_.add_storage(value, dense_strides_of(value));
   const TensorId view = memory_.add_view(base.handle, {}, value, {});
@@ -302,7 +295,6 @@ TensorId Versions::gathered_view(const Value& base, ValueId value, std::string_v
   return view;
 }
 
-// Results have the layout of the operands; products and tables are dense.
 std::optional<Shape> Versions::fresh_strides(ValueId value,
                                              std::span<const Value* const> arguments) {
   if (!tracks_ || emitter_.type_of(value) == nullptr) return std::nullopt;
