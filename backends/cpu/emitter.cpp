@@ -2,18 +2,14 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
-#include <optional>
 #include <set>
-#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backends/cpu/element_text.hpp"
 #include "backends/cpu/pairs.hpp"
 #include "backends/cpu/phases.hpp"
-#include "backends/cpu/tables.hpp"
-#include "backends/cpu/uses.hpp"
 #include "codegen/rowprogram/cxx.hpp"
 
 namespace pw::cpu {
@@ -38,37 +34,25 @@ std::string simd_loop(const Block& body) {
 class Emitter {
  public:
   Emitter(const rows::RowProgram& program, const EmitOptions& options)
-      : program_(program), indices_(program.indices), options_(options) {
-    find_uses(program.body, stored_, read_);
-    if (!options.strict) find_divisions(program, program.body, divisions_);
-  }
+      : program_(program),
+        indices_(program.indices),
+        options_(options),
+        elements_(program, options, text_) {}
 
   std::string body() {
     block(program_.body, kRow);
-    return std::move(out_);
+    return std::move(text_.out);
   }
 
  private:
-  /// Elements of an argument, even columns first.
-  struct Table {
-    std::size_t number = 0;
-    std::int64_t columns = 0;
-    rows::VarId var;  ///< of the loop that reads it
-  };
   std::string index(rows::IndexId id) const { return indices_.print(id); }
-  static std::string variable(rows::VarId id) { return fmt::format("i{}", id.index); }
   DType dtype(SlotId id) const { return program_.slots[id]; }
-  void line(int depth, const std::string& text) {
-    out_ += std::string(static_cast<std::size_t>(depth) * 2, ' ') + text + "\n";
-  }
+  void line(int depth, const std::string& text) { text_.line(depth, text); }
 
   void block(const Block& statements, int depth) {
     const Phases phases = share_phases(program_, statements);
-    // A value that is stored unchanged must have been rounded when it was kept.
-    for (const auto& [read, kept] : phases.read) {
-      if (stored_.count(read) != 0) stored_.insert(kept);
-    }
-    for (const auto& [slot, shared] : phases.kept) read_.insert(slot);
+    for (const auto& [read, kept] : phases.read) elements_.share(read, kept);
+    for (const auto& [slot, shared] : phases.kept) elements_.keep(slot);
     if (!options_.strict) paired_.merge(loops_in_pairs(program_, statements));
     for (const auto& [slot, shared] : phases.kept) {
       if (!in_result(shared))
@@ -77,10 +61,7 @@ class Emitter {
     }
     for (const Statement& s : statements) {
       statement(s, depth, phases);
-      if (!s.slot.valid() || divisions_.divisors.count(s.slot) == 0) continue;
-      line(depth, fmt::format("const float r{} = pw_reciprocal({});", s.slot.index,
-                              in_unit(program_, s.slot, rows::Unit::f32)));
-      reciprocals_.insert(s.slot);
+      elements_.define_reciprocal(s, depth);
     }
   }
 
@@ -95,8 +76,8 @@ class Emitter {
       return fmt::format(
           "p{}[{}]", shared.store->argument,
           index(indices_.substitute(shared.store->index, shared.var, indices_.use(var))));
-    if (!half_) return fmt::format("k{}[{}]", shared.first.index, variable(var));
-    const std::string half = *half_ == 0 ? "" : fmt::format("{} + ", shared.extent / 2);
+    if (!elements_.half) return fmt::format("k{}[{}]", shared.first.index, variable(var));
+    const std::string half = *elements_.half == 0 ? "" : fmt::format("{} + ", shared.extent / 2);
     return fmt::format("k{}[{}h{}]", shared.first.index, half, var.index);
   }
 
@@ -106,9 +87,7 @@ class Emitter {
     for (const Statement& s : statements) {
       if (s.slot.valid() && phases.idle.count(s.slot) != 0) continue;
       if (const auto read = phases.read.find(s.slot); s.slot.valid() && read != phases.read.end()) {
-        line(depth, fmt::format("const {} {} = {};", held(dtype(s.slot)), slot(s.slot),
-                                kept(phases.kept.at(read->second), var)));
-        exact_.insert(s.slot);
+        elements_.define_kept(s, kept(phases.kept.at(read->second), var), depth);
         continue;
       }
       if (s.kind == Statement::Kind::store && is_done(s, phases)) continue;
@@ -142,14 +121,13 @@ class Emitter {
     for (const Statement& s : statements) {
       const bool store = moved(s, Statement::Kind::store);
       if (!store && !moved(s, Statement::Kind::load)) continue;
-      const std::string name = fmt::format("w{}", words_.size());
-      words_.emplace(&s, name);
+      const std::string name = elements_.add_word(s);
       line(depth, store ? fmt::format("{} {};", word(s), name)
                         : fmt::format("const {0} {1} = pw_word<{0}>(p{2} + {3});", word(s), name,
                                       s.argument, index(s.index)));
     }
     for (const int half : {0, 1}) {
-      half_ = half;
+      elements_.half = half;
       line(depth, "{");
       if (half == 1)
         line(depth + 1, fmt::format("const long long {} = 2 * h{} + 1;", variable(var), var.index));
@@ -157,137 +135,11 @@ class Emitter {
       after(half);
       line(depth, "}");
     }
-    half_.reset();
+    elements_.half.reset();
     for (const Statement& s : statements) {
       if (moved(s, Statement::Kind::store))
-        line(depth,
-             fmt::format("pw_put_word(p{} + {}, {});", s.argument, index(s.index), words_.at(&s)));
-    }
-  }
-
-  void define(int depth, const Statement& s, const std::string& value) {
-    line(depth, fmt::format("const {} {} = {};", held(dtype(s.slot)), slot(s.slot), value));
-  }
-
-  /// The slot's bits in memory and the value they mean, so that a store need not convert again.
-  void define_bits(int depth, const Statement& s, const std::string& bits) {
-    const DType to = dtype(s.slot);
-    line(depth, fmt::format("const {} b{} = {};", storage(to), s.slot.index, bits));
-    define(depth, s, fmt::format("pw_from_{}(b{})", name(to), s.slot.index));
-    with_bits_.insert(s.slot);
-  }
-
-  void load(const Statement& s, int depth) {
-    const DType from = program_.type(s.argument).dtype;
-    const std::string element = fmt::format("p{}[{}]", s.argument, index(s.index));
-    if (const auto table = tables_.find(&s); table != tables_.end())
-      return define(depth, s, of_table(table->second));
-    if (const auto word = words_.find(&s); word != words_.end()) {
-      const int shift = *half_ * 8 * static_cast<int>(size_of(from));
-      line(depth, fmt::format("const {} b{} = {} >> {};", storage(from), s.slot.index, word->second,
-                              shift));
-      with_bits_.insert(s.slot);
-      if (from == DType::bf16)
-        return define(
-            depth, s,
-            fmt::format("pw_float({} {})", word->second, *half_ == 0 ? "<< 16" : "& 0xffff0000u"));
-      if (from == DType::f16)
-        return define(depth, s,
-                      fmt::format("pw_widened_f16({} {})", word->second,
-                                  *half_ == 0 ? "& 0xffffu" : ">> 16"));
-      return define(depth, s, fmt::format("pw_from_{}(b{})", name(from), s.slot.index));
-    }
-    if (is_narrow(from)) return define_bits(depth, s, element);
-    define(depth, s, loaded(from, element));
-  }
-
-  /// Emits a division by a loop invariant as a product with its reciprocal.
-  [[nodiscard]] std::string value_of(const Statement& s) const {
-    if (divisions_.quotients.count(s.slot) == 0 || reciprocals_.count(s.operands[1]) == 0)
-      return computed(program_, s);
-    return fmt::format("pw_mul({}, r{})", in_unit(program_, s.operands[0], s.unit),
-                       s.operands[1].index);
-  }
-
-  void compute(const Statement& s, int depth) {
-    const std::string value = value_of(s);
-    const DType to = dtype(s.slot);
-    if (is_truth(program_, s)) return define(depth, s, value);
-    if (!is_narrow(to)) return define(depth, s, rounded(value, s.unit, to));
-    const bool wide = to == DType::bf16 || to == DType::f16;
-    const bool stated = s.operation == Primitive::cast;
-    const bool keep = options_.strict || stated || !wide || stored_.count(s.slot) != 0;
-    if (keep && to == DType::bf16 &&
-        read_.count(s.slot) != 0) {  // its bits: the value's upper half
-      exact_.insert(s.slot);
-      return define(depth, s, rounded(value, s.unit, to));
-    }
-    if (keep && to == DType::bf16 && half_) {  // rounded when its bits are joined with others
-      late_.insert(s.slot);
-      return define(depth, s, before_rounding(value, s.unit));
-    }
-    if (keep)
-      return define_bits(depth, s,
-                         fmt::format("pw_to_{}({})", name(to), before_rounding(value, s.unit)));
-    define(depth, s, s.unit == rows::Unit::f32 ? value : "(float)(" + value + ")");
-  }
-
-  void store(const Statement& s, int depth) {
-    const DType to = program_.type(s.argument).dtype;
-    const SlotId from = s.operands[0];
-    std::string value = slot(from);
-    const bool upper = to == DType::bf16 && exact_.count(from) != 0;  // it is rounded already
-    if (with_bits_.count(from) != 0)
-      value = fmt::format("b{}", from.index);
-    else if (upper)
-      value = fmt::format("(unsigned short)(pw_bits({}) >> 16)", value);
-    else if (is_narrow(to))
-      value = fmt::format("pw_to_{}({})", name(to), value);
-    const auto word = words_.find(&s);
-    if (word == words_.end())
-      return line(depth, fmt::format("p{}[{}] = {};", s.argument, index(s.index), value));
-    if (late_.count(from) != 0)
-      return line(depth, *half_ == 0 ? fmt::format("{} = pw_above_bf16({}) >> 16;", word->second,
-                                                   slot(from))
-                                     : fmt::format("{} |= pw_above_bf16({}) & 0xffff0000u;",
-                                                   word->second, slot(from)));
-    if (*half_ == 0) return line(depth, fmt::format("{} = {};", word->second, value));
-    line(depth,
-         upper ? fmt::format("{} |= pw_bits({});", word->second, slot(from))
-               : fmt::format("{} |= (unsigned){} << {};", word->second, value, 8 * size_of(to)));
-  }
-
-  /// Returns the element of the current column of a pair.
-  [[nodiscard]] std::string of_table(const Table& table) const {
-    const std::string half = *half_ == 0 ? "" : fmt::format("{} + ", table.columns / 2);
-    return fmt::format("f{}[{}h{}]", table.number, half, table.var.index);
-  }
-
-  /// Emits tables for elements that every iteration reads, unless they exist.
-  void make_tables(const Statement& outer, int depth) {
-    for (const auto& [loop, load] : read_each_turn(program_, outer)) {
-      const std::int64_t columns = indices_.interval(indices_.extent(loop->var)).high;
-      const rows::IndexId first = indices_.substitute(load->index, loop->var, indices_.constant(0));
-      const auto [known, fresh] =
-          table_numbers_.try_emplace({load->argument, first, columns}, table_numbers_.size());
-      const Table table{known->second, columns, loop->var};
-      tables_.emplace(load, table);
-      if (!fresh) continue;
-      line(depth, fmt::format("alignas(64) float f{}[{}];", table.number, columns));
-      line(depth, "#pragma omp simd");
-      line(depth, fmt::format("for (long long h{0} = 0; h{0} < {1}; ++h{0}) {{", loop->var.index,
-                              columns / 2));
-      for (const int half : {0, 1}) {
-        half_ = half;
-        line(depth + 1, "{");
-        line(depth + 2, fmt::format("const long long {} = 2 * h{}{};", variable(loop->var),
-                                    loop->var.index, half == 0 ? "" : " + 1"));
-        line(depth + 2,
-             fmt::format("{} = p{}[{}];", of_table(table), load->argument, index(load->index)));
-        line(depth + 1, "}");
-      }
-      half_.reset();
-      line(depth, "}");
+        line(depth, fmt::format("pw_put_word(p{} + {}, {});", s.argument, index(s.index),
+                                elements_.word(s)));
     }
   }
 
@@ -424,15 +276,16 @@ class Emitter {
 
   void statement(const Statement& s, int depth, const Phases& phases) {
     switch (s.kind) {
-      case Statement::Kind::constant: return define(depth, s, literal(s.real, dtype(s.slot)));
-      case Statement::Kind::load: return load(s, depth);
-      case Statement::Kind::compute: return compute(s, depth);
+      case Statement::Kind::constant:
+        return elements_.define(depth, s, literal(s.real, dtype(s.slot)));
+      case Statement::Kind::load: return elements_.load(s, depth);
+      case Statement::Kind::compute: return elements_.compute(s, depth);
       case Statement::Kind::reduce: return reduce(s, depth, phases);
       case Statement::Kind::branch: return branch(s, depth);
-      case Statement::Kind::store: return store(s, depth);
+      case Statement::Kind::store: return elements_.store(s, depth);
       case Statement::Kind::check: return check(s, depth);
       case Statement::Kind::loop:
-        if (!options_.strict && depth == kRow) make_tables(s, depth);
+        if (!options_.strict && depth == kRow) elements_.make_tables(s, depth);
         simd(depth, s.first);
         if (paired_.count(s.var) != 0) {
           line(depth, fmt::format("for (long long h{0} = 0; h{0} < {1} / 2; ++h{0}) {{",
@@ -449,16 +302,9 @@ class Emitter {
   const rows::RowProgram& program_;
   rows::Indices indices_;  // the program's, and those of places where results keep values
   const EmitOptions& options_;
-  std::set<SlotId> stored_, read_, with_bits_, exact_, late_;
-  Divisions divisions_;
-  std::set<SlotId> reciprocals_;                   // divisors with a reciprocal
-  std::set<rows::VarId> paired_;                   // loops that take two columns at a time
-  std::optional<int> half_;                        // current column of a pair
-  std::map<const Statement*, std::string> words_;  // statements that move a pair's elements
-  std::map<const Statement*, Table> tables_;       // statements that read one
-  /// By argument, first element and columns.
-  std::map<std::tuple<std::size_t, rows::IndexId, std::int64_t>, std::size_t> table_numbers_;
-  std::string out_;
+  CppText text_;
+  ElementText elements_;
+  std::set<rows::VarId> paired_;  // loops that take two columns at a time
 };
 
 }  // namespace
