@@ -18,7 +18,7 @@
 
 #include "dsl/ruleset.hpp"
 #include "graph/graph.hpp"
-#include "proof/integers.hpp"
+#include "proof/integers/integers.hpp"
 #include "verify/prover.hpp"
 
 namespace pw::proof {

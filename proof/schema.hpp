@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "proof/choices.hpp"
-#include "proof/integers.hpp"
+#include "proof/integers/integers.hpp"
 #include "rewriter/matcher/matcher.hpp"
 
 namespace pw::proof {

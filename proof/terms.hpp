@@ -11,7 +11,7 @@
 
 #include "graph/dtype.hpp"
 #include "proof/function.hpp"
-#include "proof/integers.hpp"
+#include "proof/integers/integers.hpp"
 
 namespace pw::proof {
 

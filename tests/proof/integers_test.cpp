@@ -1,5 +1,5 @@
 // Indices in normal form: digits of mixed radix, quotients, and what is known of ranges.
-#include "proof/integers.hpp"
+#include "proof/integers/integers.hpp"
 
 #include "tests/catch.hpp"
 

@@ -3,50 +3,25 @@
 // fact is repaired by local search: one atom of a linear term is changed so that the fact holds, a
 // bounded number of times. Invariant: sizes are at least 1 and indices stay below their extents.
 // Samples only refute; they never prove.
+#include "proof/integers/samples.hpp"
+
 #include <algorithm>
 
 #include "base/hash.hpp"
-#include "proof/integers.hpp"
 
 namespace pw::proof {
 
-std::optional<std::int64_t> Integers::evaluate(Ix p, const Assign& assign) const {
-  const auto number_of = [&](const Atom& atom) -> std::optional<std::int64_t> {
-    using Kind = Unknown::Kind;
-    switch (atom.kind) {
-      case Atom::Kind::symbol:
-        return assign({Kind::symbol, atom.name, 0, {}, free_.contains(atom.name)});
-      case Atom::Kind::variable: return assign({Kind::variable, "", atom.number, atom.a, false});
-      case Atom::Kind::value: return assign({Kind::value, "", atom.number, {}, false});
-      case Atom::Kind::quotient: break;
-    }
-    const auto a = evaluate(atom.a, assign), b = evaluate(atom.b, assign);
-    if (!a || !b || *b <= 0) return std::nullopt;
-    return *a >= 0 ? *a / *b : -((-*a + *b - 1) / *b);
-  };
-  std::int64_t sum = 0;
-  for (const auto& [monomial, factor] : polynomials_[p.index]) {
-    std::int64_t product = factor;
-    for (AtomNumber number : monomial) {
-      const auto value = number_of(atoms_[number]);
-      if (!value || __builtin_mul_overflow(product, *value, &product)) return std::nullopt;
-    }
-    if (__builtin_add_overflow(sum, product, &sum)) return std::nullopt;
-  }
-  return sum;
-}
-
 /// Returns a sample's values of all unknowns. A refuted goal needs no search.
-std::optional<std::int64_t> Integers::sample(AtomNumber number, std::size_t n) {
+std::optional<std::int64_t> IntegerSamples::sample(AtomNumber number, std::size_t n) {
   const auto found = samples_[n].find(number);
   if (found != samples_[n].end()) return found->second;
-  const Atom atom = atoms_[number];
+  const Atom atom = store_.atom(number);
   std::optional<std::int64_t> out;
   const std::uint64_t draw = combine(combine(hash_text(atom.name), atom.number), n) >> 7;
   switch (atom.kind) {
     case Atom::Kind::symbol: {
       constexpr std::uint64_t kSizes[] = {2, 3, 5, 9};
-      out = static_cast<std::int64_t>(draw % kSizes[n % 4]) + (free_.contains(atom.name) ? 0 : 1);
+      out = static_cast<std::int64_t>(draw % kSizes[n % 4]) + (store_.is_free(atom.name) ? 0 : 1);
       break;
     }
     case Atom::Kind::variable:
@@ -66,9 +41,9 @@ std::optional<std::int64_t> Integers::sample(AtomNumber number, std::size_t n) {
   return out;
 }
 
-std::optional<std::int64_t> Integers::sample(Ix p, std::size_t n) {
+std::optional<std::int64_t> IntegerSamples::sample(Ix p, std::size_t n) {
   std::int64_t sum = 0;
-  for (const auto& [monomial, factor] : Polynomial(polynomials_[p.index])) {
+  for (const auto& [monomial, factor] : Polynomial(store_.polynomial(p))) {
     std::int64_t product = factor;
     for (AtomNumber atom : monomial) {
       const auto value = sample(atom, n);
@@ -80,33 +55,33 @@ std::optional<std::int64_t> Integers::sample(Ix p, std::size_t n) {
 }
 
 /// Returns true if a sample satisfies the facts, after repairs of its numbers if necessary.
-bool Integers::fit(std::size_t n) {
+bool IntegerSamples::fit(std::size_t n) {
   constexpr int kMostRepairs = 12;
   for (int repairs = 0; repairs <= kMostRepairs; ++repairs) {
-    const auto broken = std::find_if(facts_.begin(), facts_.end(), [&](Ix fact) {
+    const auto broken = std::find_if(facts_.list.begin(), facts_.list.end(), [&](Ix fact) {
       const auto value = sample(fact, n);
       return !value || *value < 0;
     });
-    if (broken == facts_.end()) return true;
+    if (broken == facts_.list.end()) return true;
     if (!repair(*broken, n)) return false;
   }
   return false;
 }
 
 /// Changes the value of one atom so that the fact holds.
-bool Integers::repair(Ix fact, std::size_t n) {
+bool IntegerSamples::repair(Ix fact, std::size_t n) {
   constexpr std::int64_t kFar = 1 << 20;
   const auto value = sample(fact, n);
   if (!value || *value < -kFar) return false;
-  const Polynomial terms = polynomials_[fact.index];
+  const Polynomial terms = store_.polynomial(fact);
   for (std::size_t i = 0; i < terms.size(); ++i) {
     const auto& [monomial, factor] = terms[(i + n) % terms.size()];
     if (monomial.size() != 1 || (factor != 1 && factor != -1)) continue;
-    const Atom& atom = atoms_[monomial[0]];
+    const Atom& atom = store_.atom(monomial[0]);
     const auto old = sample(monomial[0], n);
     if (atom.kind == Atom::Kind::quotient || !old) continue;
     const std::int64_t next = *old + factor * (static_cast<std::int64_t>(n % 3) - *value);
-    if (atom.kind == Atom::Kind::symbol && next < 1 && !free_.contains(atom.name)) continue;
+    if (atom.kind == Atom::Kind::symbol && next < 1 && !store_.is_free(atom.name)) continue;
     if (atom.kind == Atom::Kind::variable) {
       const auto extent = sample(atom.a, n);
       if (next < 0 || !extent || next >= *extent) continue;
@@ -119,13 +94,13 @@ bool Integers::repair(Ix fact, std::size_t n) {
 }
 
 /// Removes dependent values of a changed sample: quotients, and indices beyond their extent.
-void Integers::forget_dependent(std::size_t n) {
+void IntegerSamples::forget_dependent(std::size_t n) {
   std::erase_if(samples_[n], [&](const auto& known) {
-    return atoms_[known.first].kind == Atom::Kind::quotient;
+    return store_.atom(known.first).kind == Atom::Kind::quotient;
   });
   std::vector<AtomNumber> beyond;
   for (const auto& [number, value] : std::map(samples_[n])) {
-    const Atom atom = atoms_[number];
+    const Atom atom = store_.atom(number);
     if (atom.kind != Atom::Kind::variable) continue;
     const auto extent = sample(atom.a, n);
     if (!value || !extent || *value >= *extent) beyond.push_back(number);
@@ -133,7 +108,7 @@ void Integers::forget_dependent(std::size_t n) {
   for (AtomNumber number : beyond) samples_[n].erase(number);
 }
 
-bool Integers::refuted_by_samples(Ix p) {
+bool IntegerSamples::refute(Ix p) {
   constexpr std::size_t kSamples = 256;
   samples_.resize(kSamples);
   if (fits_.empty()) {
