@@ -15,7 +15,7 @@
 #include "dsl/syntax/walk.hpp"
 #include "graph/text/text.hpp"
 #include "graph/text/type_text.hpp"
-#include "proof/sketch.hpp"
+#include "proof/sketch/sketch.hpp"
 #include "rewriter/engine/legality.hpp"
 
 namespace pw::proof {
@@ -205,8 +205,22 @@ tl::expected<Schema, NoSchema> make_schema(const RuleSet& rules, const RuleSet& 
     }
     std::map<std::string, DimId, std::less<>> found = solved;
     try {
-      Sketch sketch(rules, plain ? *plain : rule, params, choices, integers, solved, found, answers,
-                    zero, any, granted, options.any_dtype);
+      const Rule& sketched = plain ? *plain : rule;
+      SketchState state{*rules.context,
+                        sketched,
+                        choices,
+                        integers,
+                        solved,
+                        found,
+                        answers,
+                        zero,
+                        any,
+                        granted,
+                        options.any_dtype,
+                        Graph(rules.context, "general"),
+                        params,
+                        IdVec<PatternValueId, ValueId>(sketched.values.size())};
+      Sketch sketch(state);
       Graph graph = sketch.build();
       Env symbolic = params;
       for (auto& [name, binding] : symbolic) {

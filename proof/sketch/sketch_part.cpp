@@ -1,0 +1,63 @@
+// Small questions about patterns and ops.
+#include "proof/sketch/sketch_part.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace pw::proof {
+
+void collect_names(const Expr& expr, std::vector<std::string>& names) {
+  if (expr.kind == Expr::Kind::path && !dtype_named(expr.text) &&
+      expr.text.find('.') == std::string::npos)
+    names.push_back(expr.text);
+  for (const Expr& arg : expr.args) collect_names(arg, names);
+}
+
+std::string plain_name(std::string_view name) {
+  std::string out;
+  for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? c : '_';
+  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) != 0) out = "v" + out;
+  return out;
+}
+
+const TypeExpr* declared(const Op& op, std::size_t i) {
+  if (op.operands.empty()) return nullptr;
+  const OperandDecl& operand = op.operands[std::min(i, op.operands.size() - 1)];
+  return operand.type ? &*operand.type : nullptr;
+}
+
+bool broadcasts(const Op& op) {
+  if (op.results.empty() || !op.results[0].type) return false;
+  const std::vector<Expr>& dims = op.results[0].type->dims;
+  return dims.size() == 1 && dims[0].kind == Expr::Kind::call && dims[0].text == "broadcast";
+}
+
+std::optional<std::size_t> axis_of(const Attribute* value, std::size_t rank) {
+  const auto* axis = value == nullptr ? nullptr : std::get_if<std::int64_t>(value);
+  if (axis == nullptr) return std::nullopt;
+  const auto r = static_cast<std::int64_t>(rank);
+  const std::int64_t at = *axis < 0 ? *axis + r : *axis;
+  if (at < 0 || at >= r) return std::nullopt;
+  return static_cast<std::size_t>(at);
+}
+
+std::size_t SketchPart::ask(const std::string& key, std::size_t count) {
+  const auto answered = state_.answers.find(key);
+  if (answered != state_.answers.end()) return answered->second;
+  return state_.answers.emplace(key, state_.choices.choose(count)).first->second;
+}
+
+DimId SketchPart::symbol(std::string_view name) {
+  const std::string plain = plain_name(name);
+  const auto found = state_.solved.find(plain);
+  return found != state_.solved.end() ? found->second : context_.dims.symbol(plain);
+}
+
+std::optional<DimId> SketchPart::as_dim(const Attribute& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&value))
+    return context_.dims.constant(*number);
+  if (const auto* dim = std::get_if<DimId>(&value)) return *dim;
+  return std::nullopt;
+}
+
+}  // namespace pw::proof

@@ -1,0 +1,90 @@
+// What the parts of a sketch share: the general graph of one case while it is built.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "graph/build.hpp"
+#include "proof/schema.hpp"
+
+namespace pw::proof {
+
+/// Thrown after a symbol was solved for: restarts the construction.
+struct Restart {};
+/// Thrown if the left side is not well typed in this case.
+struct Mistyped {
+  std::string why;
+};
+
+inline constexpr DType kDTypes[] = {DType::bf16, DType::f16,    DType::f32,   DType::f64,
+                                    DType::i64,  DType::i32,    DType::i8,    DType::u8,
+                                    DType::b8,   DType::f8e4m3, DType::f8e5m2};
+
+using SolvedSizes = std::map<std::string, DimId, std::less<>>;
+
+/// Adds the variables of an expression to `names`.
+void collect_names(const Expr& expr, std::vector<std::string>& names);
+/// Returns a valid symbol name for dims.
+[[nodiscard]] std::string plain_name(std::string_view name);
+/// Returns the type that an op declares for an operand; null if it declares none.
+[[nodiscard]] const TypeExpr* declared(const Op& op, std::size_t operand);
+[[nodiscard]] bool broadcasts(const Op& op);
+[[nodiscard]] std::optional<std::size_t> axis_of(const Attribute* value, std::size_t rank);
+
+struct SketchState {
+  Context& context;
+  const Rule& rule;
+  Choices& choices;
+  Integers& integers;
+  const SolvedSizes& solved;
+  SolvedSizes& found;
+  std::map<std::string, std::size_t>& answers;  ///< choices of this case, across restarts
+  std::set<std::string>& zero;                  ///< symbols that may be 0
+  std::set<std::string>& any;                   ///< symbols that may be any number
+  std::set<std::string>& granted;
+  SchemaOptions::AnyDType any_dtype;
+  Graph graph;
+  Env env;
+  IdVec<PatternValueId, ValueId> values;
+  std::size_t site = 0;  ///< number of the node that is added
+};
+
+class SketchPart {
+ protected:
+  explicit SketchPart(SketchState& state)
+      : context_(state.context),
+        rule_(state.rule),
+        integers_(state.integers),
+        found_(state.found),
+        granted_(state.granted),
+        graph_(state.graph),
+        env_(state.env),
+        values_(state.values),
+        site_(state.site),
+        state_(state) {}
+  /// Returns a choice that is made once for each case, across restarts.
+  std::size_t ask(const std::string& key, std::size_t count);
+  DimId symbol(std::string_view name);
+  DimId fresh(std::string_view name) { return symbol(fmt::format("{}_{}", name, site_)); }
+  std::optional<DimId> as_dim(const Attribute& value);
+
+  Context& context_;
+  const Rule& rule_;
+  Integers& integers_;
+  SolvedSizes& found_;
+  std::set<std::string>& granted_;
+  Graph& graph_;
+  Env& env_;
+  IdVec<PatternValueId, ValueId>& values_;
+  std::size_t& site_;
+  SketchState& state_;
+};
+
+}  // namespace pw::proof
