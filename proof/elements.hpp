@@ -47,7 +47,7 @@ class Elements {
   [[nodiscard]] const std::set<std::string>& granted() const { return granted_; }
 
  private:
-  friend class NodeElements;
+  friend class NodeContext;
   TermId element(ValueId value, const std::vector<Ix>& at, Ix rank, std::uint32_t level);
   TermId reduce(Function function, DType dtype, Ix extent, std::uint32_t level,
                 const std::function<std::vector<TermId>(Ix, std::uint32_t)>& body);
