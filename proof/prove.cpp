@@ -44,21 +44,54 @@ RuleVerdict worse(RuleVerdict a, RuleVerdict b) {
 
 constexpr int kMostBits = 53;
 
+/// Returns true if the result is an operand, or its negative or magnitude.
+bool is_kept(const Terms& terms, const Term& term) {
+  return among(term.function, {Function::neg, Function::abs, Function::maximum, Function::minimum,
+                               Function::select, Function::amax, Function::amin}) ||
+         (term.function == Function::cast && holds_all(term.dtype, terms[term.args[0]].dtype));
+}
+
 /// Returns the least mantissa width of any rounding in the term.
 int least_precision(const Terms& terms, TermId id) {
   int least = kMostBits;
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
     const Term& term = terms[at];
     next.insert(next.end(), term.args.begin(), term.args.end());
-    const bool kept =
-        among(term.function, {Function::neg, Function::abs, Function::maximum, Function::minimum,
-                              Function::select, Function::amax, Function::amin}) ||
-        (term.function == Function::cast && holds_all(term.dtype, terms[term.args[0]].dtype));
     const bool computed = term.kind == Term::Kind::call || term.kind == Term::Kind::reduce;
-    if (computed && !kept && is_float(term.dtype))
+    if (computed && !is_kept(terms, term) && is_float(term.dtype))
       least = std::min(least, mantissa_bits(term.dtype));
   });
   return least;
+}
+
+TermId without_casts(const Terms& terms, TermId id) {
+  while (terms[id].function == Function::cast && terms[id].args.size() == 1) id = terms[id].args[0];
+  return id;
+}
+
+/// Returns the least mantissa width that the term computes with. Casts of the result count only if
+/// there is nothing else.
+int computing_precision(const Terms& terms, TermId id) {
+  const TermId computed = without_casts(terms, id);
+  return least_precision(terms, terms[computed].args.empty() ? id : computed);
+}
+
+/// Returns the least mantissa width of a rounding before the last one.
+int inner_precision(const Terms& terms, TermId id) {
+  int least = kMostBits;
+  terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
+    const Term& term = terms[at];
+    if (is_kept(terms, term)) next.insert(next.end(), term.args.begin(), term.args.end());
+    for (TermId arg : term.args)
+      if (!is_kept(terms, term)) least = std::min(least, least_precision(terms, arg));
+  });
+  return least;
+}
+
+/// Returns true if `b` rounds to fewer bits than `a`, at the end or before.
+bool rounds_to_fewer_bits(const Terms& terms, TermId b, TermId a) {
+  return least_precision(terms, b) < least_precision(terms, a) ||
+         inner_precision(terms, b) < computing_precision(terms, a);
 }
 
 std::set<TermId> reads_of(const Terms& terms, TermId id) {
@@ -73,7 +106,7 @@ std::set<TermId> reads_of(const Terms& terms, TermId id) {
 
 /// Collects inputs that some path reads in f64; the final rounding of the result is ignored.
 std::set<TermId> read_as_f64(const Terms& terms, TermId id) {
-  while (terms[id].function == Function::cast && terms[id].args.size() == 1) id = terms[id].args[0];
+  id = without_casts(terms, id);
   std::set<TermId> reads;
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
     const Term& term = terms[at];
@@ -233,7 +266,8 @@ class PairProof {
     // Runs before the solver, which takes seconds.
     WitnessSearch search(terms_);
     const auto witness = real ? search.overflow(a, b) : std::nullopt;
-    if (witness) {
+    const bool fewer = rounds_to_fewer_bits(terms_, b, a);
+    if (witness && !fewer) {
       out_.element = witness->element;
       out_.verdict = worse(out_.verdict, RuleVerdict::may_overflow);
       return;
@@ -242,7 +276,7 @@ class PairProof {
     if (limited) return fail(kTooLarge);
     if (!real && whole && same_for_all(a, b)) return;
     if (!real) return fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
-    if (least_precision(terms_, b) < least_precision(terms_, a) || !reads_as_widely(terms_, b, a))
+    if (fewer || !reads_as_widely(terms_, b, a))
       return fail("the right side rounds to fewer bits than the left");
     const std::set<TermId> opaque = opaque_floats(terms_, a);
     if (opaque != opaque_floats(terms_, b))
@@ -250,6 +284,7 @@ class PairProof {
     if (opaque.empty() && !search.evaluated())
       return fail("limit: the terms are too large to be searched for overflow");
     if (adds_up(terms_, a) || adds_up(terms_, b)) granted_.insert(kPartialSums);
+    out_.specials.rounding = true;
     out_.verdict = worse(out_.verdict, RuleVerdict::rounds);
   }
 
@@ -638,11 +673,12 @@ void take_verdicts(const Comparison& seen, const Schema& schema, Proof& proof,
   proof.granted.insert(seen.granted.begin(), seen.granted.end());
   proof.verdict = worse(proof.verdict, seen.verdict());
   for (const PairVerdict& pair : seen.pairs) {
-    proof.specials.nan |= pair.specials.nan;
-    proof.specials.infinity |= pair.specials.infinity;
-    proof.specials.zero_sign |= pair.specials.zero_sign;
+    proof.specials.add(pair.specials);
     if (proof.element.empty()) proof.element = pair.element;
   }
+  if (proof.verdict == RuleVerdict::differs_only_for &&
+      proof.specials.verdict() == RuleVerdict::rounds)
+    proof.verdict = RuleVerdict::rounds;
   for (std::size_t i = 0; i < seen.pairs.size() && proof.reason.empty(); ++i)
     if (seen.pairs[i].verdict == RuleVerdict::unknown)
       proof.reason = reason_of(schema.outputs[i].name, seen.pairs[i].obligation);

@@ -28,7 +28,7 @@ struct PairVerdict {
   /// One of same_bits, rounds, differs_only_for, unknown.
   RuleVerdict verdict = RuleVerdict::unknown;
   std::string obligation;  ///< the open obligation if unknown
-  Specials specials;       ///< for differs_only_for
+  Specials specials;       ///< for rounds and differs_only_for
   std::string element;     ///< inputs found by a solver for which the two sides differ
 };
 struct Comparison {

@@ -24,7 +24,7 @@ inline constexpr const char* kAnyZero =
 struct Proof {
   std::string rule;
   RuleVerdict verdict = RuleVerdict::unknown;
-  Specials specials;                  ///< for differs_only_for
+  Specials specials;                  ///< for rounds and differs_only_for
   std::string reason;                 ///< the obligation, the element or the counterexample
   std::set<std::string> granted;      ///< assumptions of the proof
   std::vector<std::string> needed;    ///< size guards that the proof uses

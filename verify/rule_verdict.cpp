@@ -22,6 +22,22 @@ std::string_view name(RuleVerdict verdict) {
 
 std::string_view name(KnownBy known) { return known == KnownBy::proof ? "proof" : "samples"; }
 
+void Specials::add(const Specials& more) {
+  nan = nan || more.nan;
+  infinity = infinity || more.infinity;
+  zero_sign = zero_sign || more.zero_sign;
+  rounding = rounding || more.rounding;
+}
+
+RuleVerdict Specials::verdict() const {
+  if (nan || infinity || (zero_sign && !rounding)) return RuleVerdict::differs_only_for;
+  return rounding ? RuleVerdict::rounds : RuleVerdict::same_bits;
+}
+
+std::string Specials::words() const {
+  return (rounding ? "rounds differently, and differs for " : "differs only for ") + print();
+}
+
 std::string Specials::print() const {
   std::vector<std::string_view> parts;
   if (nan) parts.emplace_back("NaN");

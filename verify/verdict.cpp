@@ -8,15 +8,14 @@ namespace pw {
 
 void Judgement::rounds(double more) {
   ulps = std::max(ulps, more);
-  if (verdict == RuleVerdict::same_bits) verdict = RuleVerdict::rounds;
+  specials.rounding = true;
+  if (verdict <= RuleVerdict::differs_only_for) verdict = specials.verdict();
 }
 
 void Judgement::differs_for(const Specials& more, std::string sample) {
   if (more.any() && reason.empty()) reason = std::move(sample);
-  specials.nan = specials.nan || more.nan;
-  specials.infinity = specials.infinity || more.infinity;
-  specials.zero_sign = specials.zero_sign || more.zero_sign;
-  if (more.any() && holds()) verdict = RuleVerdict::differs_only_for;
+  specials.add(more);
+  if (more.any() && verdict <= RuleVerdict::differs_only_for) verdict = specials.verdict();
 }
 
 void Judgement::overflows(std::string sample) {
@@ -42,8 +41,7 @@ std::string Judgement::print() const {
   switch (verdict) {
     case RuleVerdict::same_bits: return "same bits";
     case RuleVerdict::rounds: return fmt::format("rounds differently, by at most {:.4g} ulp", ulps);
-    case RuleVerdict::differs_only_for:
-      return fmt::format("differs only for {}: {}", specials.print(), reason);
+    case RuleVerdict::differs_only_for: return fmt::format("{}: {}", specials.words(), reason);
     case RuleVerdict::may_overflow: return "differs where it may overflow: " + reason;
     case RuleVerdict::refuted: return "refuted: " + reason;
     case RuleVerdict::no_instance: return "no instance: " + reason;

@@ -84,9 +84,9 @@ void take_proof_verdict(RuleJudgement& out) {
   out.known = KnownBy::proof;
   out.specials = out.proof.specials;
   if (out.verdict == RuleVerdict::differs_only_for) {
-    const Specials& seen = out.samples.judgement.specials;
-    out.specials = {out.specials.nan || seen.nan, out.specials.infinity || seen.infinity,
-                    out.specials.zero_sign || seen.zero_sign};
+    Specials seen = out.samples.judgement.specials;
+    seen.rounding = false;  // of a zero's sign after underflow
+    out.specials.add(seen);
   }
   out.reason = out.proof.element.empty() ? out.proof.reason : out.proof.element;
 }
@@ -95,7 +95,7 @@ std::string words(RuleVerdict verdict, const Specials& specials) {
   switch (verdict) {
     case RuleVerdict::same_bits: return "same bits";
     case RuleVerdict::rounds: return "rounds differently";
-    case RuleVerdict::differs_only_for: return "differs only for " + specials.print();
+    case RuleVerdict::differs_only_for: return specials.words();
     case RuleVerdict::may_overflow: return "differs where it may overflow";
     case RuleVerdict::refuted: return "refuted";
     case RuleVerdict::no_instance: return "no instance";

@@ -27,7 +27,7 @@ struct RuleJudgement {
   std::string rule;
   RuleVerdict verdict = RuleVerdict::unknown;
   KnownBy known = KnownBy::proof;
-  Specials specials;   ///< of differs_only_for
+  Specials specials;   ///< of rounds and differs_only_for
   std::string reason;  ///< the sample, the element, or what is left to prove
   std::string test;    ///< refuted: the sample's graph as a test for `pwr test`
   /// The claim of the proof that a sample contradicts; empty otherwise. Always a bug of Piecewise.

@@ -12,11 +12,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json to_json(const Specials& specials) {
-  return {specials.nan, specials.infinity, specials.zero_sign};
+  return {specials.nan, specials.infinity, specials.zero_sign, specials.rounding};
 }
 
 Specials specials_from(const Json& in) {
-  return {in.at(0).get<bool>(), in.at(1).get<bool>(), in.at(2).get<bool>()};
+  return {in.at(0).get<bool>(), in.at(1).get<bool>(), in.at(2).get<bool>(), in.at(3).get<bool>()};
 }
 
 std::optional<RuleVerdict> verdict_named(const std::string& text) {
