@@ -47,6 +47,20 @@ std::string dtypes_of(const Graph& graph) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// Returns true if an op computes an extreme of no elements, which has no value: PyTorch
+/// raises an error there.
+bool has_empty_extreme(const Graph& graph, const Symbols& symbols) {
+  for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
+    if (!among(graph.op_of(node).primitive,
+               {Primitive::amax, Primitive::amin, Primitive::argmax, Primitive::argmin}))
+      continue;
+    const auto of = extents_of(graph, graph.operand(node, 0), symbols),
+               result = extents_of(graph, graph.result(node), symbols);
+    if (of && result && element_count(*of) == 0 && element_count(*result) > 0) return true;
+  }
+  return false;
+}
+
 /// The samples of one graph.
 struct Plan {
   std::vector<std::int64_t> tokens;  ///< the last of them with all kinds of contents
@@ -86,6 +100,8 @@ class InstanceCheck {
       const auto tokens =
           fitting_tokens(graphs, matches.front().conditions, plan_.tokens[i] * layout_.ranks);
       if (!tokens) return refute("no number of tokens meets its conditions");
+      const Symbols symbols = sample_symbols(before, *tokens);
+      if (has_empty_extreme(before, symbols) || has_empty_extreme(after, symbols)) continue;
       compare(*tokens, i + 1 == plan_.tokens.size());
     }
     conclude();
@@ -94,14 +110,19 @@ class InstanceCheck {
  private:
   [[nodiscard]] bool going() const { return found_.verdict < RuleVerdict::refuted; }
 
-  /// Returns true if an input has rank 0 or no elements. Such operands take the dtype of literals,
-  /// and not every op has a type for them. Applying the rule rejects a right side without a type.
+  /// Returns true if an input or a result has rank 0 or no elements. Such operands take the dtype
+  /// of literals, and not every op has a type for them. Applying the rule rejects a right side
+  /// without a type.
   [[nodiscard]] bool is_degenerate() const {
     const Graph& graph = instance_.graph;
-    const std::vector<ValueId>& inputs = graph.inputs();
-    return std::any_of(inputs.begin(), inputs.end(), [&](ValueId input) {
-      if (graph.type(input) == Types::unknown()) return false;
-      const Shape& shape = graph.context().types[graph.type(input)].shape;
+    std::vector<ValueId> values = graph.inputs();
+    for (NodeId node = graph.first(); node.valid(); node = graph.next(node))
+      for (std::size_t r = 0; r < graph.result_count(node); ++r)
+        if (graph.op_of(node).primitive != Primitive::constant)
+          values.push_back(graph.result(node, r));
+    return std::any_of(values.begin(), values.end(), [&](ValueId value) {
+      if (graph.type(value) == Types::unknown()) return false;
+      const Shape& shape = graph.context().types[graph.type(value)].shape;
       const Dims& dims = graph.context().dims;
       return shape.empty() || std::any_of(shape.begin(), shape.end(),
                                           [&](DimId dim) { return dims.value(dim) == 0; });
@@ -361,20 +382,6 @@ double unfolded_size(const RuleSet& rules, const Rule& rule) {
   double before = 0;
   for (const PatternNode& node : rule.nodes) before += unfolded.of(node.op);
   return std::max(before, unfolded.of(rule.replacement));
-}
-
-/// Returns true if an op computes an extreme of no elements, which has no value: PyTorch
-/// raises an error there.
-bool has_empty_extreme(const Graph& graph, const Symbols& symbols) {
-  for (NodeId node = graph.first(); node.valid(); node = graph.next(node)) {
-    if (!among(graph.op_of(node).primitive,
-               {Primitive::amax, Primitive::amin, Primitive::argmax, Primitive::argmin}))
-      continue;
-    const auto of = extents_of(graph, graph.operand(node, 0), symbols),
-               result = extents_of(graph, graph.result(node), symbols);
-    if (of && result && element_count(*of) == 0 && element_count(*result) > 0) return true;
-  }
-  return false;
 }
 
 /// Limit that keeps a check fast.

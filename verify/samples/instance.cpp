@@ -485,6 +485,23 @@ class Attempt {
         env_.emplace(element.text, draw_.shape());
   }
 
+  /// `{shape = [n, m]}` of an expansion: any size where the operand has 1, otherwise its own.
+  void bind_expanded(const Expr& list, const Shape& shape) {
+    for (std::size_t back = 1; back <= list.args.size(); ++back) {
+      const Expr& element = list.args[list.args.size() - back];
+      if (element.kind == Expr::Kind::star) return;
+      if (element.kind != Expr::Kind::path || env_.count(element.text) != 0) continue;
+      const auto own =
+          back <= shape.size() ? std::optional(shape[shape.size() - back]) : std::nullopt;
+      if (own && rules_.context->dims.value(*own) != 1) {
+        env_.emplace(element.text, *own);
+        continue;
+      }
+      draw_guarded_dim(element.text);
+      if (env_.count(element.text) == 0) env_.emplace(element.text, draw_.dim());
+    }
+  }
+
   /// `{sizes = [m] * 3}`: equal parts of the last axis, as many as there are results.
   void bind_repetition(const Expr& expr, const std::vector<TypeId>& types, std::size_t results) {
     const Expr &list = expr.args[0], &times = expr.args[1];
@@ -505,8 +522,13 @@ class Attempt {
                                   const std::vector<TypeId>& types, std::size_t results) {
     const AttributeDecl* declared = op.attribute(attribute.name);
     const bool typed = !types.empty() && types[0].valid() && types[0] != Types::unknown();
-    if (attribute.name == "shape" && attribute.value.kind == Expr::Kind::list && typed)
-      draw_.bind_factors(attribute.value, rules_.context->types[types[0]].shape, env_);
+    if (attribute.name == "shape" && attribute.value.kind == Expr::Kind::list && typed) {
+      const Shape& shape = rules_.context->types[types[0]].shape;
+      if (op.primitive == Primitive::expand)
+        bind_expanded(attribute.value, Shape(shape));
+      else
+        draw_.bind_factors(attribute.value, shape, env_);
+    }
     if (is_repetition(attribute.value)) bind_repetition(attribute.value, types, results);
     std::vector<std::string> names;
     collect_paths(attribute.value, names);
