@@ -97,6 +97,10 @@ def classes():
     for dtype in (torch.int64, torch.int8):
         x = numbers(1, -2, 3, dtype=dtype)
         out[f"a negative power of {dtype}"] = (lambda x, y: (x + 1) ** -2 + y, (x, x), None)
+    truths = numbers(True, False, dtype=torch.bool)
+    for name, op in (("floor", torch.floor), ("round", torch.round), ("abs", torch.abs)):
+        out[f"{name} of bool"] = (lambda x, y, op=op: op(x) | y, (truths, truths), None)
+    out["frac of integers"] = (lambda x, y: torch.frac(x + 1) + y, (whole, whole), None)
     out["multinomial"] = (lambda x, y: torch.multinomial(x, 2) + y, (numbers(-1.0, 2.0, dtype=torch.float32), 1), None)
     return out
 

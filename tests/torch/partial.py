@@ -137,6 +137,43 @@ class Dtypes(Partial):
         (report,) = self.taken(f, torch.randn(5, 5), least=0.5)
         self.assertIn("int16", " ".join(report.reasons))
 
+    def test_nested_arguments(self):
+        def f(x):
+            return (x * 2 + 1).values().sin(), x
+
+        x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
+        got, given = torch.compile(f, backend="piecewise")(x)
+        self.assertLessEqual(difference(f(x)[0], got), CLOSE)
+        self.assertEqual(given.shape, x.shape)
+
+    def test_numbers_that_an_integer_cannot_represent(self):
+        x = torch.tensor([300.7, -1.0, -129.0, 3e9 + 5, -1e10, 1e20, float("inf"), float("-inf"), float("nan"), 2.5, -0.5])
+        for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
+
+            def f(x):
+                return x.to(dtype), (x * 2).double().to(dtype) + 1, torch.zeros(x.shape, dtype=dtype).copy_(x)
+
+            torch._dynamo.reset()
+            with self.subTest(str(dtype)):
+                self.same(f, x, calls=1)
+
+    def test_clamped_numbers_convert_at_once(self):
+        f = lambda x: (x * 20).round().clamp(-128, 127).to(torch.int8)  # noqa: E731
+        (report,) = self.same(f, torch.tensor([0.1, 9.0, -9.0, float("nan")]))
+        self.assertEqual(report.ops, 4)
+
+    def test_equal_elements(self):
+        (report,) = self.same(lambda x: (x.topk(10), x.topk(9, largest=False)[1] + 1), torch.arange(100) * 37 % 11)
+        self.assertEqual(report.left, {"piecewise.topk.default": 2})
+
+    def test_products_into_views(self):
+        def f(x, o):
+            p = torch.empty(4, 4)
+            return torch.mm(x, x, out=p).view(-1), torch.mm(x, x, out=o[:, 1:5])[1:], x.sin().cos()
+
+        for report in self.same_without_gradients(f, torch.randn(4, 4), torch.randn(4, 6)):
+            self.assertEqual(report.refused, "")
+
     def test_sparse_arguments(self):
         def f(m, x):
             return torch.sparse.mm(m, F.gelu(x)).softmax(-1) * 2

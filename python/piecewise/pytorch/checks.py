@@ -5,14 +5,16 @@ import logging
 import typing as t
 
 import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.experimental.symbolic_shapes import statically_known_true
+from torch.utils._pytree import tree_leaves, tree_map
 
 from _piecewise import Error
 
 _log = logging.getLogger("piecewise")
 _FAILED = "PW1204"  # the code of a run with an index outside its axis or table, or a divisor of 0
-_LIBRARY = torch.library.Library("piecewise", "DEF")
-_LIBRARY.define("below(Tensor x, SymInt n) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
+LIBRARY = torch.library.Library("piecewise", "DEF")
+LIBRARY.define("below(Tensor x, SymInt n) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
 
 
 def _below(x: torch.Tensor, n: int) -> torch.Tensor:
@@ -24,8 +26,8 @@ def _below(x: torch.Tensor, n: int) -> torch.Tensor:
     return x.clone()
 
 
-_LIBRARY.impl("below", _below, "CPU")
-_LIBRARY.impl("below", lambda x, n: torch.empty_like(x), "Meta")
+LIBRARY.impl("below", _below, "CPU")
+LIBRARY.impl("below", lambda x, n: torch.empty_like(x), "Meta")
 
 
 def keep_checks(module: torch.fx.GraphModule) -> None:
@@ -55,19 +57,37 @@ def _fits(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, 
     )
 
 
-def _is_power(x: torch.Tensor, exponent: t.Any) -> bool:
-    """Returns True unless it is a negative power of integers."""
-    return x.dtype.is_floating_point or x.dtype.is_complex or not isinstance(exponent, int) or exponent >= 0
+_FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
-_ACCEPTED = {torch.ops.aten.index_add.default: _fits, torch.ops.aten.pow.Tensor_Scalar: _is_power}
+def _sample(value: t.Any) -> t.Any:
+    """Returns an argument with a single element, 1."""
+    if isinstance(value, torch.Tensor):
+        return torch.ones((1,) * value.dim(), dtype=torch.float32).to(value.dtype)
+    return 1 if isinstance(value, torch.SymInt) else value
+
+
+def _is_implemented(op: t.Any, args: t.Sequence[t.Any], kwargs: t.Mapping[str, t.Any]) -> bool:
+    """Returns False if PyTorch has no kernel of a pointwise op for these dtypes and numbers, such as `floor` of bool and negative powers of integers."""
+    if not isinstance(op, torch._ops.OpOverload) or op.namespace != "aten" or torch.Tag.pointwise not in op.tags or op._schema.is_mutable:
+        return True
+    tensors = [value for value in tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)]
+    if not tensors or any(x.dtype in _FLOATS or x.layout != torch.strided for x in tensors):
+        return True
+    with unset_fake_temporarily():
+        try:
+            op(*tree_map(_sample, args), **tree_map(_sample, kwargs))
+        except RuntimeError:
+            return False
+    return True
 
 
 def is_rejected(node: torch.fx.Node) -> bool:
     """Returns True for a call whose arguments PyTorch may reject when it runs the call, although it traced it."""
-    accepted = _ACCEPTED.get(node.target)
     args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
-    return accepted is not None and not accepted(*args, **kwargs)
+    if node.target is torch.ops.aten.index_add.default:
+        return not _fits(*args, **kwargs)
+    return not _is_implemented(node.target, args, kwargs)
 
 
 def is_failed(error: t.Optional[BaseException]) -> bool:

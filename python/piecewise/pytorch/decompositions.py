@@ -45,7 +45,7 @@ def _overload(name: str) -> torch._ops.OpOverload:
 
 
 # Attention has a kernel here. Decompositions of the others lose their checks, or the strides of their results.
-_WHOLE = ("_scaled_dot_product_flash_attention_for_cpu", "binary_cross_entropy", "index_add", "index_copy", "select_scatter")
+_WHOLE = ("_scaled_dot_product_flash_attention_for_cpu", "binary_cross_entropy", "frac", "index_add", "index_copy", "select_scatter")
 
 
 @functools.lru_cache(maxsize=None)

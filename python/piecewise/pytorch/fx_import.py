@@ -142,6 +142,7 @@ class FxImport:
         self._owner = owner
         self.symbols: t.Dict[str, t.Tuple[int, int]] = {}  # by symbol: the argument, and its dim; -1: the argument itself
         self.arguments: t.Dict[str, int] = {}  # by input
+        self._lengths: t.Dict[str, int] = {}  # by argument that is the length of a nested tensor's rows, which no tensor has
         self.constants: t.Dict[str, torch.Tensor] = {}  # by input
         self.outputs: t.List[
             t.Any
@@ -192,6 +193,9 @@ class FxImport:
         value = node.meta.get("val")
         if isinstance(value, torch.SymInt):
             size = expression(value)
+            if isinstance(value.node.hint, torch.SymInt):
+                self._lengths[node.name] = index
+                return
             if isinstance(size, sympy.Symbol):
                 self.symbols[size.name] = (index, -1)
             self._graph.input(node.name, f"Sym({value})", "")
@@ -230,8 +234,8 @@ class FxImport:
                 self.outputs.append(("value", value))
                 continue
             fake = value.meta.get("val")
-            if value.name in self.arguments:
-                self.outputs.append(("argument", self.arguments[value.name]))
+            if (given := self.arguments.get(value.name, self._lengths.get(value.name))) is not None:
+                self.outputs.append(("argument", given))
             elif value.name in self.constants:
                 self.outputs.append(("value", self.constants[value.name]))
             elif isinstance(fake, torch.SymInt):
