@@ -129,6 +129,17 @@ std::string_view foreign_target(std::string_view target) {
   return target;
 }
 
+std::string_view torch_name(std::string_view target) {
+  target = foreign_target(target);
+  if (const bool aten = target.starts_with("aten.") || target.starts_with("prims."); aten) {
+    target.remove_prefix(target.find('.') + 1);
+    target = target.substr(0, target.find('.'));
+  }
+  if (const std::size_t dot = target.rfind('.'); dot != std::string_view::npos)
+    target.remove_prefix(dot + 1);
+  return target.starts_with("_") ? target.substr(1) : target;
+}
+
 void ForeignOps::add(Items items) {
   std::map<std::string, Items, std::less<>> fresh;
   for (auto& item : items) {
@@ -146,6 +157,13 @@ void ForeignOps::add(Items items) {
 const ForeignOps::Items* ForeignOps::find(std::string_view target) const {
   auto it = by_target.find(foreign_target(target));
   return it == by_target.end() ? nullptr : &it->second;
+}
+
+std::vector<std::string> ForeignOps::called(std::string_view name) const {
+  std::vector<std::string> out;
+  for (const auto& [target, items] : by_target)
+    if (torch_name(target) == name) out.push_back(target);
+  return out;
 }
 
 namespace {

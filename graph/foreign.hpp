@@ -59,10 +59,15 @@ struct ForeignOps {
   /// already are not added.
   void add(Items items);
   [[nodiscard]] const Items* find(std::string_view target) const;  ///< with or without ".default"
+  /// Returns the targets that torch_name() maps to this name, in order.
+  [[nodiscard]] std::vector<std::string> called(std::string_view name) const;
 };
 
 /// Returns `aten.relu` for `torch.ops.aten.relu.default`.
 [[nodiscard]] std::string_view foreign_target(std::string_view target);
+/// Returns `softmax` for `torch.nn.functional.softmax`, `aten._softmax`, `aten.softmax.int`, and
+/// `x.softmax`.
+[[nodiscard]] std::string_view torch_name(std::string_view target);
 
 /// Returns the declaration of an op of that name as a foreign op: `op mine.f(x: T[*s]) {k: int = 1}
 /// -> …`. Nothing if there is none. A reason if its results do not state what it writes.

@@ -14,6 +14,21 @@ struct OpsArgs {
   std::string format;
 };
 
+/// Describes the ops that the names mean; a foreign name without an op, by its translation.
+std::string answers(const Context& context, const OpRequest& wanted,
+                    const std::vector<OpLine>& lines) {
+  std::string out;
+  bool op = false;
+  for (const std::string& name : wanted.names) {
+    const std::string text = foreign_text(context, name);
+    out += text;
+    op = op || text.empty();
+  }
+  for (const OpLine& line : lines)
+    if (op) out += op_text(context, line);
+  return out;
+}
+
 void run_ops(const Options& options, const OpsArgs& args) {
   Session session(options);
   load(session, args.rules, true);
@@ -25,7 +40,7 @@ void run_ops(const Options& options, const OpsArgs& args) {
   } else if (format == "json" || format == "csv") {
     print_out(op_table(lines, true).print(format));
   } else if (!args.wanted.names.empty()) {
-    for (const OpLine& line : lines) print_out(op_text(context, line));
+    print_out(answers(context, args.wanted, lines));
   } else {
     print_out(op_table(lines, false).print("table"));
     session.say(counted(lines.size(), "op"));

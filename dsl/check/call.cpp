@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/counted.hpp"
+#include "dsl/check/torch_spelling.hpp"
 #include "dsl/syntax/suggest.hpp"
 #include "graph/dtype_names.hpp"
 
@@ -29,6 +30,9 @@ void check_operand_count(const Op& op, const Expr& call, Diagnostics& out) {
                         std::to_string(given);
   std::string help = given < least && !op.operands[given].variadic && op.operands[given].optional
                          ? "write `none` for an operand that is absent"
+                     : given > most && !op.attributes.empty()
+                         ? "attributes are written in braces after the operands, as in `" +
+                               op.name + "(…){" + op.attributes.front().name + " = …}`"
                          : "";
   out.push_back(
       with_declaration(error_at(call.span, "PW0230", std::move(message), std::move(help)), op));
@@ -106,6 +110,27 @@ void check_attribute(const Op& op, const AttributeArg& argument, Side side, Diag
   }
 }
 
+Diagnostic missing_attributes(const Op& op, const std::vector<std::string>& names, Span span,
+                              Side side) {
+  const bool one = names.size() == 1, pattern = side == Side::pattern;
+  std::string ticked, written;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    ticked += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + in_ticks(names[i]);
+    written += (i == 0 ? "" : ", ") + names[i] + (pattern ? "" : " = …");
+  }
+  return with_declaration(
+      error_at(span, "PW0235",
+               (one ? "attribute " : "attributes ") + ticked + " of " + in_ticks(op.name) +
+                   (one ? " has no default, so it must be written"
+                        : " have no default, so they must be written") +
+                   (pattern ? " or opened" : ""),
+               "write `{" + written + "}`" +
+                   (pattern ? " to capture " + std::string(one ? "it" : "them") +
+                                  ", or `{..}` to match any"
+                            : "")),
+      op);
+}
+
 void check_attributes(const Op& op, const Expr& call, Side side, Diagnostics& out) {
   std::set<std::string> written;
   for (const AttributeArg& argument : call.attributes) {
@@ -115,19 +140,11 @@ void check_attributes(const Op& op, const Expr& call, Side side, Diagnostics& ou
                              "attribute " + in_ticks(argument.name) + " is written twice"));
   }
   if (call.open) return;
-  for (const AttributeDecl& decl : op.attributes) {
-    if (decl.default_value || decl.nullable || written.contains(decl.name)) continue;
-    std::string help = side == Side::pattern
-                           ? "write `{" + decl.name + "}` to capture it, or `{..}` to match any"
-                           : "write `{" + decl.name + " = …}`";
-    out.push_back(
-        with_declaration(error_at(call.span, "PW0235",
-                                  "attribute " + in_ticks(decl.name) + " of " + in_ticks(op.name) +
-                                      " has no default, so it must be written" +
-                                      (side == Side::pattern ? " or opened" : ""),
-                                  std::move(help)),
-                         op));
-  }
+  std::vector<std::string> missing;
+  for (const AttributeDecl& decl : op.attributes)
+    if (!decl.default_value && !decl.nullable && !written.contains(decl.name))
+      missing.push_back(decl.name);
+  if (!missing.empty()) out.push_back(missing_attributes(op, missing, call.span, side));
 }
 
 }  // namespace
@@ -157,13 +174,11 @@ void check_result_count(const Op& op, std::size_t count, bool spread, Span span,
 }
 
 Diagnostic unknown_op(const Context& context, std::string_view name, Span span) {
-  std::string_view plain = name;  // `silu` of `torch.nn.functional.silu`
-  for (const std::string_view prefix : {"torch.", "ops.", "aten.", "nn.functional.", "F."})
-    if (plain.starts_with(prefix)) plain.remove_prefix(prefix.size());
-  if (plain != name && plain.ends_with(".default")) plain.remove_suffix(8);
-  return error_at(span, "PW0220", "unknown op " + in_ticks(name),
-                  did_you_mean_name(plain, context.ops.names(),
-                                    "declare it: `op " + std::string(name) + "(…) -> …`"));
+  std::string help = torch_spelling(context, name);
+  if (help.empty())
+    help = did_you_mean_name(name, context.ops.names(),
+                             "declare it: `op " + std::string(name) + "(…) -> …`");
+  return error_at(span, "PW0220", "unknown op " + in_ticks(name), std::move(help));
 }
 
 }  // namespace pw

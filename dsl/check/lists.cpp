@@ -259,9 +259,12 @@ class ListCheck {
   }
 
   void no_list(const Occurrence& o, const Name& name) {
-    Diagnostic d = error_at(
-        o.span, "PW0291", in_ticks(o.name) + " is not a list",
-        "only a name that `many` or `...` on the left binds, and nothing else there, is a list");
+    const bool shape = o.expr != nullptr && o.expr->text.ends_with(".shape");
+    Diagnostic d =
+        error_at(o.span, "PW0291", in_ticks(o.name) + " is not a list",
+                 shape ? "one size of a tensor is written `size(" + std::string(o.name) + ", 0)`"
+                       : "only a name that `many` or `...` on the left binds, and nothing else "
+                         "there, is a list");
     d.secondary.push_back({name.span, "bound here"});
     out_.push_back(std::move(d));
   }

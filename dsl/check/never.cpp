@@ -338,6 +338,9 @@ class Never {
       const bool shape = o.expr != nullptr && o.expr->text.ends_with(".shape");
       fits = fits && plain && !(ranks && shape);
       if (plain && name->kind == NameKind::dtype) found.emplace(o.name);
+      if (o.expr != nullptr && o.expr->text.ends_with(".dtype"))
+        for (const auto& [text, other] : checked_.names.names)
+          if (other.kind == NameKind::dtype) found.insert(text);
     });
     if (fits) dtypes.insert(found.begin(), found.end());
     return fits;

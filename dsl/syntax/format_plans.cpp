@@ -181,13 +181,13 @@ Layout format_pass(const FormatContext& context, const ast::Pass& pass) {
 Layout format_pipeline(const FormatContext& context, const ast::Pipeline& pipeline) {
   Layout out{pipeline.span, "pipeline " + print_name(pipeline.name) + " {"};
   out.block = true;
-  out.separator = " ; ";
+  out.separator = " ";
   out.parts = strategy_lines(context, pipeline.strategy);
   if (pipeline.ranges.empty()) return out;
   Layout ranges{pipeline.strategy.span, "for " + print_name(pipeline.ranges_symbol) +
                                             " in ranges(" + numbers(pipeline.ranges) + ") {"};
   ranges.block = true;
-  ranges.separator = " ; ";
+  ranges.separator = " ";
   ranges.parts = std::move(out.parts);
   out.parts = {std::move(ranges)};
   return out;

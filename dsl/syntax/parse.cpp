@@ -163,7 +163,7 @@ class Parser {
     }
     const bool condition = where > begin && text(where[-1]) == "if" && where[-1].first_on_line;
     expected(where, expectations(set), begin,
-             condition ? "a condition is written `where …`" : help_for(where, set));
+             condition ? "a condition is written `where …`" : help_for(where, begin, set));
   }
   static bool starts_clause(Tok t) {
     return t == Tok::where || t == Tok::assume || t == Tok::given || t == Tok::unless;
@@ -186,8 +186,25 @@ class Parser {
     recover(begin);
   }
 
+  /// Returns a hint for operators of Python.
+  [[nodiscard]] std::string python_help(const Token* where, const Token* begin) const {
+    const Tok before = where > begin ? where[-1].kind : Tok::end;
+    if (where->kind == Tok::star && before == Tok::star)
+      return "a power is written `pow(x, 3)`, a square `mul(x, x)`";
+    if (where->kind == Tok::bar) return "conditions are joined by `or` and `and`";
+    if (where->kind == Tok::none && where > begin && text(where[-1]) == "is")
+      return "equality is written `==`, as in `eps == none`";
+    if (where->kind == Tok::where && where[1].kind == Tok::lparen &&
+        (before == Tok::assign || before == Tok::lparen || before == Tok::comma))
+      return "a choice by elements is written `select(mask, x, y)`";
+    if (where->kind == Tok::colon && (before == Tok::lbracket || before == Tok::comma))
+      return "a slice is written `slice(x){dim = 0, start = 1, end = 3}`";
+    return {};
+  }
+
   /// Returns a hint for frequent mistakes.
-  static std::string help_for(const Token* where, const Builder::Expected& set) {
+  std::string help_for(const Token* where, const Token* begin, const Builder::Expected& set) const {
+    if (std::string help = python_help(where, begin); !help.empty()) return help;
     const auto wanted = [&](Tok t) { return set.test(static_cast<std::size_t>(t)); };
     const Tok found = where->kind;
     if (found == Tok::eq && wanted(Tok::assign)) return "a binding is written with one `=`";

@@ -81,10 +81,28 @@ std::string comma_list(const std::vector<std::string>& list) {
   return fmt::format("{}", fmt::join(list, ", "));
 }
 
+/// Returns true if a name of PyTorch has no dump form that is more exact: `torch.relu`, `view`.
+bool is_loose(std::string_view wanted) {
+  return !wanted.starts_with("aten.") && !wanted.starts_with("torch.ops.");
+}
+
 /// Finds an op by its own name or a foreign one.
 bool is_called(const OpLine& line, const std::string& wanted) {
-  return wanted == line.name || std::find(line.foreign.begin(), line.foreign.end(),
-                                          foreign_target(wanted)) != line.foreign.end();
+  const std::string_view target = foreign_target(wanted), plain = torch_name(wanted);
+  if (wanted == line.name || (is_loose(wanted) && plain == line.name)) return true;
+  return std::any_of(line.foreign.begin(), line.foreign.end(), [&](const std::string& name) {
+    return name == target || (is_loose(wanted) && torch_name(name) == plain);
+  });
+}
+
+/// Returns the targets of foreign items that a name means, if no op has it.
+std::vector<std::string> foreign_targets(const Context& context, const std::string& wanted) {
+  const std::string plain(torch_name(wanted));
+  if (!context.foreign || context.ops.find(wanted).valid() ||
+      (is_loose(wanted) && context.ops.find(plain).valid()))
+    return {};
+  if (context.foreign->find(wanted) != nullptr) return {std::string(foreign_target(wanted))};
+  return is_loose(wanted) ? context.foreign->called(plain) : std::vector<std::string>();
 }
 
 Status check_names(const Context& context, const std::vector<OpLine>& lines,
@@ -95,9 +113,10 @@ Status check_names(const Context& context, const std::vector<OpLine>& lines,
                          "backends are " + engine_names(engines)));
   for (const std::string& wanted : request.names) {
     if (std::any_of(lines.begin(), lines.end(),
-                    [&](const OpLine& line) { return is_called(line, wanted); }))
+                    [&](const OpLine& line) { return is_called(line, wanted); }) ||
+        !foreign_targets(context, wanted).empty())
       continue;
-    const std::string near = nearest(wanted, context.ops.names());
+    const std::string near = nearest(torch_name(wanted), context.ops.names());
     return fail(
         error_at({}, "PW1440", "there is no op `" + wanted + "`",
                  near.empty() ? "`pwr ops` lists all ops" : "did you mean `" + near + "`?"));
@@ -151,6 +170,15 @@ std::string op_text(const Context& context, const OpLine& line) {
     if (!items) out += "  " + target + "\n";
     for (std::size_t i = 0; items && i < items->size(); ++i)
       if ((*items)[i]->op == line.name) out += "  " + one_line((*items)[i]->text) + "\n";
+  }
+  return out;
+}
+
+std::string foreign_text(const Context& context, const std::string& name) {
+  std::string out;
+  for (const std::string& target : foreign_targets(context, name)) {
+    out += "`" + target + "` is not an op here. Dumps that call it are read as\n";
+    for (const auto& item : *context.foreign->find(target)) out += item->text + "\n";
   }
   return out;
 }

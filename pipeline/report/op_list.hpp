@@ -28,6 +28,8 @@ Result<std::vector<OpLine>> list_ops(const Context& context, const OpRequest& re
 [[nodiscard]] Table op_table(const std::vector<OpLine>& lines, bool whole);
 /// Describes one op, with the lines that map foreign names to it.
 [[nodiscard]] std::string op_text(const Context& context, const OpLine& line);
+/// Prints the foreign items that translate a name, such as `softmax`; empty for the name of an op.
+[[nodiscard]] std::string foreign_text(const Context& context, const std::string& name);
 /// Returns the page docs/ops.md.
 [[nodiscard]] std::string op_page(const Context& context, const std::vector<OpLine>& lines);
 

@@ -103,7 +103,7 @@ TEST_CASE("format: parts of strategies that would read otherwise are set apart",
        {"pipeline p {\n  a when f ; (b ; c) when g\n}",
         "pass p = repeat (greedy { a } fuel 2) fuel 3", "pass p = a ; (b fuel 2)",
         "pass p = (a ; b) fuel 3", "pass p = best of { (a ; b) when c | d ; e } by time",
-        "pipeline p { (a ; b) fuel 3 }", "pipeline p { for n in ranges(2, 4) { a ; b } }",
+        "pipeline p { (a ; b) fuel 3 }", "pipeline p { for n in ranges(2, 4) { a b } }",
         "pass p = ((a))"})
     check_round_trip(text);
 }

@@ -313,6 +313,7 @@ TEST_CASE("forms: files that are no FX text are called what they are", "[graph][
       {"\x08\x0a\x12\x07pytorch\x3a\x10"s, "an ONNX file"},
       {"\x1f\x8b\x08\0"s, "a gzip file"},
       {"import torch\n\nx = torch.zeros(3)\n", "Python source, not a dump of a graph"},
+      {"# Model\n\n```\nimport torch\n```\n", "a Markdown document"},
       {"class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n    def "
        "forward(self, "
        "x):\n        return x + 1\nm = M()\n",
