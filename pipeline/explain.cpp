@@ -5,6 +5,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/counted.hpp"
 #include "base/diagnostic_codes.hpp"
@@ -138,6 +139,23 @@ bool is_declared(const RuleSet& rules, const std::string& name) {
   return false;
 }
 
+/// Returns "its passes are a, b", or the rules of a pass.
+std::string parts_of(const RuleSet& rules, const Strategy& strategy) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const Strategy& part : strategy.parts) add(part.label);
+  const bool passes = !names.empty();
+  for (const RuleId id : strategy.rules) add(rules.rules[id].base_name);
+  constexpr std::size_t kMost = 12;
+  const std::size_t more = names.size() > kMost ? names.size() - kMost : 0;
+  names.resize(names.size() - more);
+  if (names.empty()) return "it has no rules";
+  return fmt::format("its {} are {}{}; name a rule", passes ? "passes" : "rules",
+                     fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
 }  // namespace
 
 Status check_options(const ExplainRequest& request) {
@@ -159,6 +177,9 @@ Status check_rule_name(const RuleSet& rules, const std::string& name) {
     names.push_back(rule.name);
     names.push_back(rule.base_name);
   }
+  if (const Strategy* strategy = rules.strategy(name))
+    return fail(error_at({}, "PW1420", "`" + name + "` is a pass or a pipeline, not a rule",
+                         parts_of(rules, *strategy)));
   const std::string near = nearest(name, names);
   return fail(error_at(
       {}, "PW1420", "there is no rule `" + name + "`",

@@ -7,6 +7,7 @@
 #include "base/counted.hpp"
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
+#include "cli/help/diagnostic_examples.hpp"
 #include "rewriter/explain/near_miss_codes.hpp"
 
 namespace pw::cli {
@@ -92,6 +93,12 @@ void print_text(const Session& session, const Explanation& found, bool pipeline)
   }
 }
 
+std::string indented(std::string_view text) {
+  std::string out = "    ";
+  for (const char c : text) out += c == '\n' ? std::string("\n    ") : std::string(1, c);
+  return out + "\n";
+}
+
 bool explained_code(const Options& options, const std::string& word) {
   const std::string_view meaning = code_meaning(word), help = code_help(word);
   if (meaning.empty()) return false;
@@ -99,8 +106,14 @@ bool explained_code(const Options& options, const std::string& word) {
   answer.add("code", Cell(word));
   answer.add("meaning", Cell(meaning));
   answer.add("help", help.empty() ? null_cell() : Cell(help));
-  const std::string text =
+  std::string text =
       fmt::format("{} {}\n", word, meaning) + (help.empty() ? "" : fmt::format("help: {}\n", help));
+  const DiagnosticExample* example = diagnostic_example(word);
+  answer.add("example", example == nullptr ? null_cell() : Cell(example->wrong));
+  answer.add("fixed", example == nullptr ? null_cell() : Cell(example->fixed));
+  if (example != nullptr)
+    text += fmt::format("\nreported for:\n{}\nfixed:\n{}", indented(example->wrong),
+                        indented(example->fixed));
   print_out(options.format == "json" ? answer.print("json") : text);
   return true;
 }

@@ -15,6 +15,7 @@ SAMPLES = {
     "base/diagnostic_codes.hpp",
     "base/diagnostic_codes.cpp",
     "cli/commands/explain.cpp",
+    "cli/help/diagnostic_examples.cpp",
 }  # show what codes look like, and what they mean
 
 
