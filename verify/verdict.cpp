@@ -6,6 +6,12 @@
 
 namespace pw {
 
+std::string print_ulps(double count) {
+  std::string digits = fmt::format("{:.0f}", count);
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return digits + (count == 1 ? " ulp" : " ulps");
+}
+
 void Judgement::rounds(double more) {
   ulps = std::max(ulps, more);
   specials.rounding = true;
@@ -40,7 +46,7 @@ void Judgement::merge(const Judgement& other) {
 std::string Judgement::print() const {
   switch (verdict) {
     case RuleVerdict::same_bits: return "same bits";
-    case RuleVerdict::rounds: return fmt::format("rounds differently, by at most {:.4g} ulp", ulps);
+    case RuleVerdict::rounds: return "rounds differently, by at most " + print_ulps(ulps);
     case RuleVerdict::differs_only_for: return fmt::format("{}: {}", specials.words(), reason);
     case RuleVerdict::may_overflow: return "differs where it may overflow: " + reason;
     case RuleVerdict::refuted: return "refuted: " + reason;

@@ -23,8 +23,11 @@ struct Judgement {
   [[nodiscard]] bool holds() const {
     return verdict == RuleVerdict::same_bits || verdict == RuleVerdict::rounds;
   }
-  /// Prints the verdict: "rounds differently, by at most 3 ulp".
+  /// Prints the verdict: "rounds differently, by at most 3 ulps".
   [[nodiscard]] std::string print() const;
 };
+
+/// Prints a distance: "1 ulp", "18,360 ulps".
+[[nodiscard]] std::string print_ulps(double count);
 
 }  // namespace pw

@@ -43,7 +43,8 @@ void add_model_options(CLI::App& app, ModelRequest& request) {
       ->check(CLI::IsMember(family_names()))
       ->option_text("FAMILY")
       ->required();
-  add_number(app, request, "layers", "decoder layers");
+  add_number(app, request, "layers",
+             "decoder layers; the number of nodes of the whole model is limited too");
   add_number(app, request, "hidden", "width of the residual stream");
   add_number(app, request, "heads", "query heads");
   add_number(app, request, "kv-heads", "key and value heads");

@@ -38,7 +38,7 @@ std::string samples_text(const RuleCheck& check) {
                   one_rank ? "" : fmt::format(" on {} ranks", fmt::join(check.ranks, " and ")),
                   guards_text(check));
   if (check.judgement.verdict == RuleVerdict::rounds)
-    text += fmt::format("; at most {:.4g} ulp", check.judgement.ulps);
+    text += "; at most " + print_ulps(check.judgement.ulps);
   return text;
 }
 
