@@ -545,6 +545,7 @@ constexpr DiagnosticCode kCodes[] = {
      "keep the intermediate values in range, or widen their dtype"},
     {"PW1155", "a proof and a sample contradict each other",
      "this is a bug in Piecewise; please report it"},
+    {"PW1156", "a test of the file fails", "`pwr test` prints the difference"},
     {"PW1201", "a backend does not support the request, or has no kernel for an op",
      "`pwr doctor` lists the backends, `pwr ops --backend NAME` lists the ops that one supports",
      missing_capability},

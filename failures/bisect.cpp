@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/try.hpp"
 #include "graph/text/text.hpp"
@@ -81,8 +82,10 @@ class Bisection {
     Replay after = PW_TRY(replayed(bad));
     Replay before = PW_TRY(replayed(bad - 1));
     Culprit out{
-        bad, good + 1, after.changes[bad - 1], std::move(before.graph), std::move(after.graph),
+        bad, good + 1, after.changes[bad - 1], {}, std::move(before.graph), std::move(after.graph),
         {},  {}};
+    if (out.change.rule.valid())
+      out.place = graph_.context().sources.describe(rules_.set.rules[out.change.rule].span);
     if (!after.match) return out;
     const auto live = [](const Graph& in, const std::vector<NodeId>& nodes) {
       std::vector<NodeId> kept;
@@ -111,10 +114,10 @@ std::vector<std::string> texts(const Graph& graph, const std::vector<NodeId>& no
 }
 
 Table culprit_table(const BisectOutcome& outcome) {
-  Table table({"change", "of", "pass", "rule", "before", "after"});
+  Table table({"change", "of", "pass", "rule", "place", "before", "after"});
   if (!outcome.culprit) return table;
   const Culprit& found = *outcome.culprit;
-  table.add({found.number, outcome.changes, found.change.pass, found.change.what,
+  table.add({found.number, outcome.changes, found.change.pass, found.change.what, found.place,
              list_cell(texts(found.before, found.matched), "; "),
              list_cell(texts(found.after, found.created), "; ")});
   return table;
@@ -130,6 +133,21 @@ Result<BisectOutcome> bisect(const Graph& graph, const LoadedRules& rules,
                      "use `pwr reduce --order` to find the rules that depend on it");
   FailureCheck check = PW_TRY(FailureCheck::make(rules, request.failure));
   return Bisection(graph, rules, *strategy, check, request, log).run();
+}
+
+std::string bisect_text(const BisectOutcome& outcome) {
+  if (!outcome.culprit) return {};
+  const Culprit& found = *outcome.culprit;
+  std::string out =
+      fmt::format("rewrite {} of {}: {} `{}` in pass `{}`{}\n", found.number, outcome.changes,
+                  found.change.rule.valid() ? "rule" : "step", found.change.what, found.change.pass,
+                  found.place.empty() ? "" : ", " + found.place);
+  const auto add = [&](std::string_view when, const std::vector<std::string>& nodes) {
+    if (!nodes.empty()) out += fmt::format("  {}\n    {}\n", when, fmt::join(nodes, "\n    "));
+  };
+  add("before", texts(found.before, found.matched));
+  add("after", texts(found.after, found.created));
+  return out;
 }
 
 Answer bisect_answer(const BisectOutcome& outcome) {

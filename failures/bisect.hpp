@@ -22,7 +22,8 @@ struct Culprit {
   std::size_t number = 0;  ///< number of the change, from 1
   std::size_t first = 0;   ///< less than `number` if earlier changes were inconclusive
   Change change;
-  Graph before, after;  ///< the graph before and after the change, with common node ids
+  std::string place = {};  ///< "mine.pwr:8:1" of the rule; empty if no single rule did it
+  Graph before, after;     ///< the graph before and after the change, with common node ids
   std::vector<NodeId> matched, created;  ///< alive in `before` and in `after`, respectively
 };
 struct BisectOutcome {
@@ -38,8 +39,11 @@ struct BisectOutcome {
 Result<BisectOutcome> bisect(const Graph& graph, const LoadedRules& rules,
                              const BisectRequest& request, const Log& log);
 
-/// Returns `culprit` (at most one row of change, pass, rule, nodes before and after), `reason`,
-/// `changes`, and `runs`.
+/// Returns `culprit` (at most one row of change, pass, rule, place, nodes before and after),
+/// `reason`, `changes`, and `runs`.
 [[nodiscard]] Answer bisect_answer(const BisectOutcome& outcome);
+/// Prints the culprit as "rewrite 5 of 8: rule `glu` in pass `gates`, mine.pwr:8:1", with its nodes
+/// before and after; empty if there is none.
+[[nodiscard]] std::string bisect_text(const BisectOutcome& outcome);
 
 }  // namespace pw

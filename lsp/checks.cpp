@@ -187,6 +187,10 @@ AnalysedDocument analyse_document(const CheckJob& job, Draft& draft) {
     for (const Finding& finding : analyse(draft.rules, *params).findings)
       out.found.push_back(place(finding.diagnostic));
   }
+  for (const ast::File& file : draft.rules.files)
+    if (draft.rules.context->sources.name(file.source) == job.text->name)
+      for (const Diagnostic& failing : failing_tests(draft.rules, {file.source}))
+        out.found.push_back(place(failing));
   return out;
 }
 

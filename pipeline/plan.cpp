@@ -163,7 +163,7 @@ std::string split_summary(const StitchedGraph& pieces) {
 }
 
 std::string at_load_summary(const Graph& at_load) {
-  return fmt::format("{} of weights alone, {}, computed once, at load",
+  return fmt::format("{} computed once at load, from weights only ({})",
                      counted(at_load.outputs().size(), "tensor"),
                      counted(at_load.node_count(), "node"));
 }

@@ -51,7 +51,7 @@ Result<CutGraph> rewrite_and_cut(Graph graph, LoadedRules rules, const std::stri
                                  const PlanRequest& request, const Log& log);
 
 [[nodiscard]] std::string split_summary(const StitchedGraph& pieces);
-/// Returns a summary: "2 tensors of weights alone, 3 nodes, computed once, at load".
+/// Returns a summary: "2 tensors computed once at load, from weights only (3 nodes)".
 [[nodiscard]] std::string at_load_summary(const Graph& at_load);
 [[nodiscard]] std::string plan_summary(const Plan& plan);
 

@@ -8,6 +8,7 @@
 #include "cli/help/help_format.hpp"
 #include "failures/bisect.hpp"
 #include "failures/reduce.hpp"
+#include "pipeline/check/check.hpp"
 
 namespace pw::cli {
 namespace {
@@ -35,7 +36,8 @@ void run_bisect(const Options& options, const FailureArgs& args) {
   const Graph graph = load(session, args.graph);
   const BisectRequest request{args.rules.pipeline, args.failure.request(session), args.most_runs};
   const BisectOutcome found = session.need(bisect(graph, rules, request, session.log()));
-  print_out(bisect_answer(found).print(options.format));
+  print_out(options.format == "table" ? bisect_text(found)
+                                      : bisect_answer(found).print(options.format));
   if (!found.culprit) {
     session.say(fmt::format("the run of {} does not fail", counted(found.changes, "change")));
     throw Exit{kNegative};
@@ -61,10 +63,10 @@ void run_reduce(const Options& options, const FailureArgs& args) {
     throw Exit{kNegative};
   }
   if (!found.reason.empty()) session.say(found.reason);
-  if (args.output.empty())
-    session.say(found.test);
-  else
-    session.need(write_file(args.output, found.test));
+  const std::string test = with_relative_uses(found.test, args.rules.rules, args.output);
+  if (args.output.empty()) return session.say(test);
+  session.need(write_file(args.output, test));
+  session.say(fmt::format("test: {0} (fails until the fault is fixed: pwr test {0})", args.output));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ struct FuzzArgs {
   RuleOptions rules;
   FuzzOrderRequest fuzz;
   std::string output;
+  bool all = false;
   bool keep = false;
 };
 
@@ -30,7 +31,9 @@ void show(const Session& session, const FuzzArgs& args, const OrderDifference& f
   }
   std::string text;
   for (const std::string& file : args.rules.rules) text += use_line(file);
-  session.need(write_file(args.output, text + "\n" + found.tests));
+  session.need(write_file(
+      args.output, with_relative_uses(text + "\n" + found.tests, args.rules.rules, args.output)));
+  session.say("test: " + args.output);
 }
 
 void run_fuzz(const Options& options, const FuzzArgs& args) {
@@ -44,7 +47,7 @@ void run_fuzz(const Options& options, const FuzzArgs& args) {
   Answer answer;
   answer.add("orders", order_run_table(report));
   answer.add("different", Cell(report.different.size()));
-  print_out(answer.print(options.format));
+  if (options.format != "table" || args.all) print_out(answer.print(options.format));
   session.say(fmt::format("{}, seed {}: {} with a different result",
                           counted(report.runs.size() - 1, "order"), request.options.seed,
                           report.different.size()));
@@ -71,6 +74,7 @@ void add_fuzz_command(CLI::App& app, const Options& options) {
       ->configurable();
   sub->add_option("-o,--output", args->output,
                   "write the tests that show a difference to this file instead of standard output");
+  sub->add_flag("--all", args->all, "also print a row for each order")->configurable();
   sub->add_flag("--keep", args->keep, "do not minimize the graph that shows a difference")
       ->configurable();
   sub->footer(

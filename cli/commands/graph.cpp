@@ -1,3 +1,5 @@
+#include <map>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,6 +19,28 @@ struct ImportArgs {
   RuleOptions rules;  ///< their foreign ops and declared ops
   std::string output = "-";
   std::string weights;  ///< a file for the weights of a .pt2
+  bool all = false;     ///< every line about the import
+};
+
+/// Prints the first lines of each kind, such as `symbol: …`, and counts the others.
+class ShortLines {
+ public:
+  explicit ShortLines(const Session& session) : session_(session) {}
+
+  void say(const std::string& line) {
+    const std::string kind = line.substr(0, line.find(':'));
+    if (++counts_[kind] <= kShown) session_.say(line);
+  }
+  void finish() const {
+    for (const auto& [kind, count] : counts_)
+      if (count > kShown)
+        session_.say(fmt::format("{}: {} more; --all lists them", kind, count - kShown));
+  }
+
+ private:
+  static constexpr std::size_t kShown = 4;
+  const Session& session_;
+  std::map<std::string, std::size_t> counts_;
 };
 
 Answer saved_answer(const GraphStats& stats, const std::string& output, const SavedGraph& saved) {
@@ -34,7 +58,11 @@ void run_import(const Options& options, const ImportArgs& args) {
   Session session(options);
   session.need(check_graph_path(args.output));
   if (!args.rules.rules.empty()) load(session, args.rules);
-  const Graph graph = session.need(import_graph(session.context, args.graph, session.log()));
+  Log log = session.log();
+  ShortLines lines(session);
+  if (!args.all) log.say = [&](const std::string& line) { lines.say(line); };
+  const Graph graph = session.need(import_graph(session.context, args.graph, log));
+  lines.finish();
   const bool streamed = names_standard_output(args.output);
   session.log().progress({"writing " + args.output});
   const SavedGraph saved = session.need(save_model(graph, args.output, session.json() && streamed));
@@ -71,6 +99,8 @@ void add_graph_commands(CLI::App& app, const Options& options) {
   sub->add_option("-o,--output", import->output,
                   "the file to write, .json, .pwg, .pwb or .onnx; - is standard output (.pwg). "
                   "Weights of an ONNX model are written next to it, as .weights.safetensors");
+  sub->add_flag("--all", import->all, "print every message about the import, not four of a kind")
+      ->configurable();
   sub->add_option("--save-weights", import->weights,
                   "with a .pt2: write its tensors to this file, in the safetensors format")
       ->type_name("FILE");

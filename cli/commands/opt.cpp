@@ -1,6 +1,9 @@
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "cli/commands.hpp"
+#include "cli/folded.hpp"
 #include "pipeline/judge/prove_run.hpp"
 #include "pipeline/optimize.hpp"
 
@@ -11,11 +14,29 @@ struct OptArgs {
   GraphOptions graph;
   RuleOptions rules;
   OptimizeRequest optimize;
-  bool prove = false;
+  bool prove = false, all = false;
   std::string output, engine = "compiled", emit;
 };
 
-void print_tables(const Options& options, const OptArgs& args,
+/// Prints passes and rules without those that did nothing, and counts these.
+void print_short(const Session& session, Answer answer) {
+  std::string hidden;
+  for (auto& [key, member] : answer.members) {
+    auto* table = std::get_if<Table>(&member);
+    if (table == nullptr || (key != "passes" && key != "rules")) continue;
+    const bool passes = key == "passes";
+    Folded part = folded(*table, passes ? "rewrites" : "attempts", "0");
+    if (part.hidden > 0)
+      hidden += fmt::format("{}{} {}", hidden.empty() ? "" : ", ",
+                            counted(part.hidden, passes ? "pass" : "rule"),
+                            passes ? "changed nothing" : "had no node to try");
+    *table = std::move(part.shown);
+  }
+  print_out(answer.print("table"));
+  if (!hidden.empty()) session.say(hidden + "; --all lists them");
+}
+
+void print_tables(const Session& session, const Options& options, const OptArgs& args,
                   const std::vector<GraphVariant>& variants, const std::vector<RunProof>& proofs) {
   Answer answer;
   answer.add("passes", pass_table(variants));
@@ -27,6 +48,7 @@ void print_tables(const Options& options, const OptArgs& args,
     Table saturations = saturation_table(variants);
     if (!saturations.empty()) answer.add("saturations", std::move(saturations));
   }
+  if (options.format == "table" && !args.all) return print_short(session, std::move(answer));
   print_out(answer.print(options.format));
 }
 
@@ -53,7 +75,7 @@ void run_opt(const Options& options, const OptArgs& args) {
   }
   if (!args.output.empty()) session.need(save_variants(variants, args.output, session.log()));
   if (request.stats || args.output.empty() || args.prove || session.json())
-    print_tables(options, args, variants, proofs);
+    print_tables(session, options, args, variants, proofs);
 }
 
 }  // namespace
@@ -73,6 +95,7 @@ void add_opt_command(CLI::App& app, const Options& options) {
                 "print statistics of passes and rules (rewrites, attempts, rejections by code, "
                 "time) and the choice of each `best of`; warn about rules that never fired")
       ->configurable();
+  sub->add_flag("--all", opt->all, "also print passes and rules that did nothing")->configurable();
   sub->add_option("--limit", opt->optimize.most_rewrites, "stop after this many rewrites")
       ->configurable();
   sub->add_flag("--verify-each", opt->optimize.verify_each,

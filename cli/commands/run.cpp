@@ -14,6 +14,7 @@
 #include "cli/command_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/engine.hpp"
+#include "cli/folded.hpp"
 #include "cli/parts/labs.hpp"
 #include "engines/python_functions.hpp"
 #include "engines/rank_library.hpp"
@@ -34,6 +35,7 @@ struct RunArgs : EngineArgs {
   std::string host_functions;         ///< a Python file
   std::string output = "-";           ///< of report
   std::vector<std::string> compared;  ///< two reports
+  bool all = false;                   ///< also rows where nothing happened
   /// Adds the options of a run, without those for its output.
   void add_to(CLI::App& sub, bool graph_required = true);
   [[nodiscard]] RunRequest request(const Session& session) const;
@@ -104,8 +106,30 @@ std::vector<std::int64_t> failed_tokens(const RunRecord& record) {
   return out;
 }
 
+/// Returns the command that finds the rewrite at fault.
+std::string bisect_command(const RunArgs& args, const std::vector<std::int64_t>& tokens) {
+  std::vector<std::string> words{"bisect", args.graph.path};
+  for (const std::string& file : args.rules.rules) words.insert(words.end(), {"-r", file});
+  words.insert(words.end(), {"-p", args.rules.pipeline});
+  for (const std::string& text : args.rules.definitions) words.insert(words.end(), {"-D", text});
+  words.insert(words.end(), {"--tokens", std::to_string(tokens.front())});
+  return shown_command("pwr", words);
+}
+
+/// Adds the next command to a record whose numbers fail, and for a report the rewrite at fault.
+void add_cause(const Session& session, const RunArgs& args, const LoadedRules& rules,
+               RunRecord& record, bool reported) {
+  const std::vector<std::int64_t> tokens = failed_tokens(record);
+  if (tokens.empty() || args.rules.pipeline.empty() || labs() == nullptr) return;
+  record.next_command = bisect_command(args, tokens);
+  if (reported)
+    record.culprit = labs()->find_culprit(session, args.rules.pipeline, args.stated.engine.seed,
+                                          {record.versions.front().graph, rules, {tokens.front()}});
+}
+
 /// Prints results as they arrive, or one JSON document at the end.
-void print_results(const Session& session, const RunRecord& record, const Answer& answer) {
+void print_results(const Session& session, const RunRecord& record, const Answer& answer,
+                   bool all) {
   std::size_t ties = 0;
   for (const StepRun& step : record.steps)
     for (const NumericReport& report : step.numbers) ties += report.ties.size();
@@ -118,9 +142,22 @@ void print_results(const Session& session, const RunRecord& record, const Answer
   session.say(plan_summary(record.plan));
   if (session.json()) return;
   const std::string& format = session.options.format;
-  for (const auto& [key, member] : answer.members)
-    if (const auto* table = std::get_if<Table>(&member); table != nullptr && !table->empty())
-      print_out(table->print(format) + (format == "table" ? "\n" : ""));
+  std::size_t idle = 0;
+  for (const auto& [key, member] : answer.members) {
+    const auto* table = std::get_if<Table>(&member);
+    if (table == nullptr) continue;
+    const bool fold = key == "passes" && format == "table" && !all;
+    const Folded part = fold ? folded(*table, "rewrites", "0") : Folded{*table};
+    idle += part.hidden;
+    if (!part.shown.empty()) print_out(part.shown.print(format) + (format == "table" ? "\n" : ""));
+  }
+  if (idle > 0) session.say(counted(idle, "pass") + " changed nothing; --all lists them");
+  const bool checked = !record.steps.empty() && !record.steps.front().numbers.empty();
+  if (checked && format == "table")
+    session.say(
+        "error before, after: RMS error of the unrewritten and the rewritten run, against double "
+        "precision; may be: the largest error after that passes; left out: elements that are not "
+        "finite");
 }
 
 /// Exits with 4 if numbers fail, after `failing`. `answers`: those of all graphs, printed at the
@@ -171,13 +208,17 @@ void run_run(const Options& options, const RunArgs& args) {
                                           std::to_string(request.others->size())))));
   std::vector<Answer> answers;
   std::optional<FailedRun> failed;
-  const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {
+  std::string next;
+  const RunDone done = [&](RunRecord& record, const LoadedRules& rules) {
     if (!speaks(request)) return Status();
     answers.push_back(answer_of(record, request));
     if (args.failure.check_each) labs()->check_passes(session, request, record, answers.back());
     if (!args.failure.on_failure.empty() && !failed && failed_steps(record) > 0)
       failed = FailedRun{record.versions.front().graph, rules, failed_tokens(record)};
-    print_results(session, record, answers.back());
+    if (request.check && !request.others)
+      add_cause(session, args, rules, record, !args.report.empty());
+    if (next.empty()) next = record.next_command;
+    print_results(session, record, answers.back(), args.all);
     if (!args.report.empty())
       session.say("report: " +
                   session.need(write_report(record, rules, inside(args.report, record.variant),
@@ -187,6 +228,9 @@ void run_run(const Options& options, const RunArgs& args) {
     return Status();
   };
   run_all(session, request, done, &answers, [&] {
+    if (!next.empty() && !args.failure.wanted())
+      session.say(
+          "help: --check-each names the first pass that fails; this names the rewrite:\n  " + next);
     if (failed)
       labs()->reduce_failure(session, args.failure, args.rules, args.stated.engine.seed, *failed);
   });
@@ -218,10 +262,10 @@ Result<std::string> written(const Session& session, const RunRecord& record,
   return std::string();
 }
 
-void run_report_diff(const Session& session, const std::vector<std::string>& files) {
+void run_report_diff(const Session& session, const std::vector<std::string>& files, bool all) {
   const auto changes = session.need(compare_report_files(files[0], files[1]));
   print_out(session.options.format == "table"
-                ? report_change_lines(changes)
+                ? report_change_lines(changes, all)
                 : report_change_table(changes).print(session.options.format));
   if (changes.empty()) return session.say("the reports are equal");
   session.say(fmt::format("{} and {} differ", files[0], files[1]));
@@ -230,7 +274,7 @@ void run_report_diff(const Session& session, const std::vector<std::string>& fil
 
 void run_report(const Options& options, const RunArgs& args) {
   Session session(options);
-  if (!args.compared.empty()) return run_report_diff(session, args.compared);
+  if (!args.compared.empty()) return run_report_diff(session, args.compared, args.all);
   if (args.graph.path.empty())
     session.die("no graph is given", "pwr report model.json, or pwr report --diff A B", kUsage);
   const ReportForm form = report_form(session, args.output);
@@ -239,8 +283,9 @@ void run_report(const Options& options, const RunArgs& args) {
   request.hash_files = true;
   const bool streamed = names_stream(args.output);
   std::vector<Answer> answers;
-  const RunDone done = [&](const RunRecord& record, const LoadedRules& rules) {
+  const RunDone done = [&](RunRecord& record, const LoadedRules& rules) {
     if (!speaks(request)) return Status();
+    if (request.check && !request.others) add_cause(session, args, rules, record, true);
     if (streamed && form == ReportForm::json && !answers.empty())
       session.die("several reports cannot share standard output",
                   "name a file with -o: each report is written to its own", kUsage);
@@ -288,6 +333,7 @@ void add_run_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<RunArgs>();
   auto* sub = app.add_subcommand("run", "Rewrite, split, plan and execute a graph");
   args->add_to(*sub);
+  sub->add_flag("--all", args->all, "also print passes that changed nothing")->configurable();
   sub->add_flag("--check", args->run.check,
                 "compare the errors with those of the unrewritten graph, both against the "
                 "double-precision interpreter; exit with 4 if worse")
@@ -346,7 +392,8 @@ void add_report_command(CLI::App& app, const Options& options) {
   auto* sub = app.add_subcommand(
       "report", "Rewrite, split and plan a graph, and report all of it as a page or text");
   reported->add_to(*sub, false);
-  sub->add_flag("--run", reported->run.execute,
+  sub->add_flag("--all", reported->all, "with --diff: list every row that differs")->configurable();
+  sub->add_flag("--run,--check", reported->run.execute,
                 "also execute the steps, and compare their results as run --check does")
       ->configurable();
   sub->add_option("-o,--output", reported->output,

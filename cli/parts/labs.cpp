@@ -8,8 +8,10 @@
 #include "base/io/file.hpp"
 #include "cli/commands.hpp"
 #include "cli/parts/quality.hpp"
+#include "failures/bisect.hpp"
 #include "failures/check_each.hpp"
 #include "failures/reduce.hpp"
+#include "pipeline/check/check.hpp"
 
 namespace pw::cli {
 namespace {
@@ -47,6 +49,16 @@ void check_passes(const Session& session, const RunRequest& request, const RunRe
         first->pass, counted(first->tokens, "token"), first->reason));
 }
 
+std::string find_culprit(const Session& session, const std::string& pipeline, std::uint64_t seed,
+                         const FailedRun& failed) {
+  BisectRequest request;
+  request.pipeline = pipeline;
+  request.failure.tokens = failed.tokens;
+  request.failure.seed = seed;
+  const auto found = bisect(failed.input, failed.rules, request, session.log());
+  return found ? bisect_text(*found) : std::string();
+}
+
 void reduce_failure(const Session& session, const RunFailureArgs& args, const RuleSource& rules,
                     std::uint64_t seed, const FailedRun& failed) {
   ReduceRequest request;
@@ -59,13 +71,14 @@ void reduce_failure(const Session& session, const RunFailureArgs& args, const Ru
   if (!found->fails)
     return session.say(
         "nothing to reduce: the whole graph passes on the eager engine with seeded inputs");
-  session.need(write_file(args.reproducer, found->test));
+  session.need(
+      write_file(args.reproducer, with_relative_uses(found->test, rules.rules, args.reproducer)));
   session.say(fmt::format("{} and {} reproduce the failure: {}", counted(found->nodes, "node"),
                           fmt::join(found->rules, ", "), args.reproducer));
 }
 
-constexpr Labs kLabs = {add_commands,        add_run_options, check_passes, reduce_failure,
-                        add_quality_options, judge_functions, judge_plan};
+constexpr Labs kLabs = {add_commands,   add_run_options,     check_passes,    find_culprit,
+                        reduce_failure, add_quality_options, judge_functions, judge_plan};
 
 }  // namespace
 

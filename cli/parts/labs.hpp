@@ -40,6 +40,9 @@ struct Labs {
   /// Compares the graph after each pass, and names the first pass that fails.
   void (*check_passes)(const Session& session, const RunRequest& request, const RunRecord& record,
                        Answer& answer);
+  /// Describes the first rewrite after which the numbers fail; empty if none is found.
+  std::string (*find_culprit)(const Session& session, const std::string& pipeline,
+                              std::uint64_t seed, const FailedRun& failed);
   /// Writes the smallest test that shows the failure.
   void (*reduce_failure)(const Session& session, const RunFailureArgs& args,
                          const RuleSource& rules, std::uint64_t seed, const FailedRun& failed);

@@ -10,6 +10,7 @@
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
 #include "rewriter/analysis/enables.hpp"
+#include "verify/test_runner.hpp"
 #include "verify/traits.hpp"
 
 namespace pw {
@@ -43,12 +44,39 @@ std::pair<std::string, std::string> verdict_cells(const CheckedRules& checked, R
   return {std::string(name(judgement.verdict)), unknown ? "" : std::string(name(judgement.known))};
 }
 
+/// Returns the sources of the files that the user named.
+std::vector<SourceId> named_sources(const RuleSet& rules, const std::vector<std::string>& files) {
+  std::vector<SourceId> out;
+  for (const ast::File& file : rules.files)
+    for (const std::string& path : files)
+      if (std::filesystem::path(rules.context->sources.name(file.source)).lexically_normal() ==
+          std::filesystem::path(path).lexically_normal())
+        out.push_back(file.source);
+  return out;
+}
+
 }  // namespace
+
+Diagnostics failing_tests(const RuleSet& rules, const std::vector<SourceId>& sources) {
+  Diagnostics out;
+  if (sources.empty()) return out;  // else all tests run
+  const SourceMap& map = rules.context->sources;
+  for (const TestResult& test : run_tests(rules, sources).tests) {
+    if (test.passed()) continue;
+    const TestFailure& first = test.failures.front();
+    const std::string file = map.name(sources.front());
+    out.push_back(warning_at(
+        first.span, "PW1156", fmt::format("test `{}` fails: {}", test.name, first.message),
+        file.starts_with("<") ? "" : fmt::format("`pwr test {}` prints the difference", file)));
+  }
+  return out;
+}
 
 Diagnostics CheckedRules::warnings() const {
   Diagnostics out = rules.warnings;
   for (const Finding& finding : report.findings) out.push_back(with_test(finding));
   for (Diagnostic& warning : judgement_warnings()) out.push_back(std::move(warning));
+  out.insert(out.end(), failing.begin(), failing.end());
   return out;
 }
 
@@ -71,8 +99,11 @@ Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequ
   std::map<RuleId, RuleJudgement> judgements;
   const bool too_many = rules.rules.size() > kMostProved;
   if (request.judge && !too_many) judgements = judgements_of({rules, params}, log);
+  Diagnostics failing;
+  if (request.analyse) failing = failing_tests(rules, named_sources(rules, request.files));
   return CheckedRules{std::move(rules),      std::move(report),         request.analyse,
-                      std::move(judgements), request.judge && too_many, request.files};
+                      std::move(judgements), request.judge && too_many, request.files,
+                      std::move(failing)};
 }
 
 Table check_table(const CheckedRules& checked) {
@@ -155,6 +186,22 @@ std::string use_line(const std::string& file) {
   const bool there = std::filesystem::exists(file, ignored);  // else a name of the library
   return fmt::format("use {}\n",
                      quote(there ? std::filesystem::absolute(file, ignored).string() : file));
+}
+
+std::string use_line_in(const std::string& folder, const std::string& file) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return use_line(file);
+  const auto path = std::filesystem::relative(file, folder.empty() ? "." : folder, ignored);
+  return path.empty() ? use_line(file) : fmt::format("use {}\n", quote(path.string()));
+}
+
+std::string with_relative_uses(std::string text, const std::vector<std::string>& files,
+                               const std::string& path) {
+  for (const std::string& file : files)
+    if (const std::size_t at = text.find(use_line(file)); at != std::string::npos)
+      text.replace(at, use_line(file).size(),
+                   use_line_in(std::filesystem::path(path).parent_path().string(), file));
+  return text;
 }
 
 }  // namespace pw

@@ -27,12 +27,15 @@ struct CheckedRules {
   std::map<RuleId, RuleJudgement> judgements;  ///< empty if not requested
   bool judgements_left_out = false;            ///< requested for more than kMostProved rules
   std::vector<std::string> files;              ///< as named by the user
+  Diagnostics failing = {};                    ///< tests of these files
   /// Returns the warnings of loading, then the findings, each with its graph as a note, then rules
   /// that change numbers.
   [[nodiscard]] Diagnostics warnings() const;
   [[nodiscard]] Diagnostics judgement_warnings() const;
 };
 
+/// Returns a warning for each test of a file that fails: PW1156, with its first line.
+[[nodiscard]] Diagnostics failing_tests(const RuleSet& rules, const std::vector<SourceId>& sources);
 /// Loads and checks the files; fails with all mistakes at once.
 Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequest& request,
                                       const Log& log = {});
@@ -57,7 +60,12 @@ Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequ
 /// Returns rows of kind `error` for files that do not load, and a `summary`.
 [[nodiscard]] std::string mistakes_to_json(const Diagnostics& mistakes, const SourceMap& sources);
 
-/// Returns a `use` line for a rule file that is valid in another folder.
+/// Returns a `use` line for a rule file that is valid in any folder, or, shorter, in `folder`.
 [[nodiscard]] std::string use_line(const std::string& file);
+[[nodiscard]] std::string use_line_in(const std::string& folder, const std::string& file);
+/// Replaces the lines of use_line() by those of the folder of `path`.
+[[nodiscard]] std::string with_relative_uses(std::string text,
+                                             const std::vector<std::string>& files,
+                                             const std::string& path);
 
 }  // namespace pw

@@ -66,7 +66,8 @@ class CheckRows {
     for (std::size_t i = 0; i < checked_.rules.rules.size(); ++i) add_rule(RuleId(i));
     add_others();
     for (const Finding& finding : checked_.report.findings) add_finding(finding);
-    for (const Diagnostics& some : {checked_.rules.warnings, checked_.judgement_warnings()})
+    for (const Diagnostics& some :
+         {checked_.rules.warnings, checked_.judgement_warnings(), checked_.failing})
       for (const Diagnostic& warning : some) rows_.push_back(diagnostic_row(warning, sources_));
     for (const NotAnalysed& some : checked_.report.not_analysed)
       rows_.push_back({{"kind", "not_analysed"},

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/io/file.hpp"
 #include "base/io/file_kind.hpp"
 #include "base/try.hpp"
@@ -151,11 +153,30 @@ Result<std::vector<ReportChange>> compare_report_files(const std::string& before
   return compare_reports(a, b);
 }
 
-std::string report_change_lines(const std::vector<ReportChange>& changes) {
+std::string report_change_lines(const std::vector<ReportChange>& changes, bool all) {
+  constexpr std::size_t kMostRows = 8;
+  struct Rows {
+    std::size_t gone = 0, fresh = 0;
+  };
+  std::map<std::string, Rows> rows;  // that are in one report only, by section and table
+  const auto place = [](const ReportChange& c) {
+    return c.section +
+           (c.table.empty() ? "" : ", " + c.table.substr(0, c.table.find_first_of(";.")));
+  };
+  const auto whole = [](const ReportChange& c) { return c.column.empty() && !c.table.empty(); };
+  for (const ReportChange& c : changes)
+    if (whole(c)) ++(c.after.empty() ? rows[place(c)].gone : rows[place(c)].fresh);
   std::string out;
+  std::set<std::string> counted_already;
   for (const ReportChange& c : changes) {
-    out += c.section;
-    if (!c.table.empty()) out += ", " + c.table;
+    if (whole(c) && !all && rows[place(c)].gone + rows[place(c)].fresh > kMostRows) {
+      const Rows& counts = rows[place(c)];
+      if (counted_already.insert(place(c)).second)
+        out += fmt::format("{}: {} gone, {} new; --all lists them\n", place(c),
+                           counted(counts.gone, "row"), counts.fresh);
+      continue;
+    }
+    out += place(c);
     if (!c.column.empty() && !c.row.empty()) out += ", " + c.row;
     if (!c.column.empty())
       out += fmt::format(": {} {} → {}\n", c.column, c.before, c.after);

@@ -30,7 +30,9 @@ struct ReportChange {
 Result<std::vector<ReportChange>> compare_report_files(const std::string& before,
                                                        const std::string& after);
 /// Prints "Rewriting, passes, norm: matches 0 → 4"; a line in one report only begins with − or +.
-[[nodiscard]] std::string report_change_lines(const std::vector<ReportChange>& changes);
+/// Unless `all`, a table of which more than 8 rows are new or gone is one line that counts them.
+[[nodiscard]] std::string report_change_lines(const std::vector<ReportChange>& changes,
+                                              bool all = true);
 [[nodiscard]] Table report_change_table(const std::vector<ReportChange>& changes);
 
 }  // namespace pw

@@ -44,7 +44,7 @@ std::string ranks_sentence(const RunRecord& record) {
 
 /// Lists values computed once for all steps, with their ops.
 ReportTable at_load_table(const Graph& at_load) {
-  ReportTable out{{"weight", "type", "by", "of"}, {}, "computed once, at load, of weights alone"};
+  ReportTable out{{"weight", "type", "by", "of"}, {}, "computed once at load, from weights only"};
   for (const ValueId v : at_load.outputs()) {
     const NodeId node = at_load.producer(v);
     std::string of;
@@ -141,7 +141,7 @@ ReportTable passes(const RunRecord& record) {
         std::to_string(built_in_steps(pass)),
         std::to_string(pass.nodes_after),
         difference == 0 ? "0" : fmt::format("{:+}", difference),
-        pass.skipped ? "skipped: when is false" : std::string(name(pass.stop))};
+        pass.skipped ? "skipped: its `when` does not hold" : std::string(name(pass.stop))};
     if (record.times) row.push_back(seconds(pass.seconds));
     table.rows.push_back(std::move(row));
   }
@@ -378,6 +378,9 @@ Report make_report(const RunRecord& record, const RuleSet& rules, bool plan_too)
   const std::size_t failed = failed_steps(record);
   report.good = failed == 0;
   const bool checked = !record.steps.empty() && !record.steps.front().numbers.empty();
+  report.ran = checked;
+  report.failure = record.culprit;
+  report.next = failed ? record.next_command : std::string();
   report.verdict =
       !record.executed ? "rewritten, split and planned; nothing was run"
       : !checked       ? fmt::format("{} ran; the numbers were not compared",

@@ -126,7 +126,8 @@ std::string Answer::print(const std::string& format) const {
   if (format == "json") return to_json(*this);
   std::string out;
   for (const auto& [key, member] : members)
-    if (const auto* table = std::get_if<Table>(&member))
+    if (const auto* table = std::get_if<Table>(&member);
+        table != nullptr && (format != "table" || !table->empty()))
       out += (out.empty() ? "" : "\n") + table->print(format);
   return out;
 }

@@ -30,7 +30,7 @@ Table pass_table(const RewriteReport& report, bool times) {
   Table table(columns);
   for (const PassStats& pass : report.passes) {
     std::vector<Cell> row{pass.pass, pass.rewrites, pass.nodes_before, pass.nodes_after,
-                          pass.skipped ? "skipped: when is false" : name(pass.stop)};
+                          pass.skipped ? "skipped: its `when` does not hold" : name(pass.stop)};
     if (times) row.push_back(seconds_cell(pass.seconds));
     table.add(std::move(row));
   }

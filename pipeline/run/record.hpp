@@ -52,6 +52,8 @@ struct RunRecord {
   std::vector<KernelSource> kernels;                        ///< that it launches
   std::vector<BuildTime> build_times;                       ///< before the first step
   std::string arch, schedules;                              ///< of it: "sm_90"; see EngineOptions
+  std::string culprit;  ///< the first rewrite that makes the numbers fail, as lines; may be empty
+  std::string next_command;  ///< that finds the cause of a failure; may be empty
 };
 
 /// Returns the number of steps whose numbers failed.

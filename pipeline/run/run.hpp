@@ -36,7 +36,7 @@ struct RunSummary {
 };
 
 /// Called with the record of each graph of the pipeline, when it is complete.
-using RunDone = std::function<Status(const RunRecord&, const LoadedRules&)>;
+using RunDone = std::function<Status(RunRecord&, const LoadedRules&)>;
 
 Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& request, const Log& log,
                              const RunDone& done);

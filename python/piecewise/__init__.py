@@ -72,7 +72,14 @@ def _session_loads(self, text: str, name: str = "text", symbols: _commands.Symbo
     return self.graph_text(text, name, _commands.symbol_texts(symbols))
 
 
+_rules_of_list = Session.rules
 _run_with_texts = Session.run
+
+
+def _session_rules(self, *files: _t.Union[_commands.Path, _t.Sequence[_commands.Path]]) -> Rules:
+    """Loads rule files, or library rules by name: s.rules("llm"), s.rules("mine.pwr", "norm"), or one list of them."""
+    given = files[0] if len(files) == 1 and not isinstance(files[0], (str, _os.PathLike)) else files
+    return _rules_of_list(self, [str(file) for file in given])
 
 
 def _session_run(self, graph: Graph, rules: Rules, pipeline: str, params: _commands.Params = None) -> Run:
@@ -92,6 +99,7 @@ def _session_bind_extern(self, name: str, kinds: _t.Sequence[str], function: _t.
 Session.bind_extern = _session_bind_extern
 Session.load = _session_load
 Session.loads = _session_loads
+Session.rules = _session_rules
 Session.run = _session_run
 
 

@@ -70,7 +70,7 @@ class Pairs(unittest.TestCase):
         self.fails_with(text, " > 8", " <= 8")
 
     def test_a_result_that_depends_on_order(self):
-        status, table, said = pwr("fuzz-order", PAIRS / "order.pwg", "-r", PAIRS / "order.pwr", "-p", "readers", "-o", self.found)
+        status, table, said = pwr("fuzz-order", PAIRS / "order.pwg", "-r", PAIRS / "order.pwr", "-p", "readers", "--all", "-o", self.found)
         self.assertEqual(status, 1, said)
         self.assertIn("neg_and_exp", table)
         self.assertIn("has 3 of 11 nodes", said)

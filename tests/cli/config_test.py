@@ -24,7 +24,7 @@ pipeline more { walk { twice } }
 # What a found file sets: nothing that loads code, starts a program or writes. Think of a stranger's folder before adding one.
 TAKEN = set(
     """
-    active-loras anew arch at atol backend baseline before buffer by cached-tokens check check-each code codes collapse color compile-sizes
+    active-loras all anew arch at atol backend baseline before buffer by cached-tokens check check-each code codes collapse color compile-sizes
     define derives diagnostics diff driver emit engine eps expect expert-ffn experts explain-dispatch ffn fold format from functions granted
     graph graph-seconds graphs group grouping head heads hidden histogram input inputs keep kv-heads kv-rank layers limit list loras map
     max-requests max-tokens measure memory mode most most-boxes no-analysis no-native no-open no-pad no-proof no-split nodes often only opaque

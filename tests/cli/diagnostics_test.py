@@ -2,19 +2,110 @@
 """Diagnostics as JSON, SARIF and annotations, from every command; and what `pwr explain CODE` says."""
 import json
 import re
+import subprocess
 import unittest
 from pathlib import Path
 from urllib.parse import unquote
 
 import jsonschema
 
-from program import ProgramTest
+from program import BIN, ProgramTest
 
 ANSWERS = json.loads(Path("docs/answers.schema.json").read_text(encoding="utf-8"))
 SARIF = json.loads(Path("tests/cli/sarif_required.json").read_text(encoding="utf-8"))
 # `twice` is declared twice.
 BAD = "// α\nrule oops { y = rms_nrom(x, w){eps} => y = x }\nrule twice { y = relu(relu(x)) => y = relu(x) }\nrule twice { y = relu(x) => y = neg(x) }\n"
 IDLE = "rule never { y = relu(relu(x)) => y = relu(x) }\nrule used { y = neg(neg(x)) => y = x }\npass p = greedy { used }\npipeline q { p }\n"
+
+
+# What people type who know PyTorch, and the spelling that the help shows.
+HABITS = {
+    "y = softmax(x, -1)  => y = relu(x)": "`y = e / sum(e){dim = -1, keepdim = true}`",
+    "y = torch.nn.functional.softmax(x)  => y = relu(x)": "`pwr ops softmax`",
+    "y = matmul(x, w)  => y = relu(x)": "`mm(x, w)` for matrices",
+    "y = view(x)  => y = relu(x)": "`reshape(x){shape = [n, d]}`",
+    "y = neg(x)  => y = x.view(3)": "`reshape(x){shape = [n, d]}`",
+    "y = neg(x)  => y = x.relu()": "write `relu(x)`",
+    "y = F.linear(x, w)  => y = relu(x)": "`mm(x, transpose(w){dim0 = 0, dim1 = 1})`",
+    "y = neg(x)  => y = x ** 2": "a square `mul(x, x)`",
+    "y = sum(x, -1)  => y = relu(x)": "`sum(…){dim = …}`",
+    "y = neg(x) where x.dtype == torch.float16  => y = relu(x)": "did you mean `f16`?",
+    "y = neg(x) where x.ndim == 2  => y = relu(x)": "`rank(x)`",
+    "y = neg(x) where x.is_cuda  => y = relu(x)": "`x.shape` and `x.dtype`",
+    "y = neg(x) where x.shape[0] == 3  => y = relu(x)": "`size(x, 0)`",
+    "y = neg(x) where x.size(0) == 3  => y = relu(x)": "`size(x, 0)`",
+    "y = neg(x) where len(x) == 3  => y = relu(x)": "`count(xs)`",
+    "y = neg(x: T[n]) where n > 1 || n < 3  => y = relu(x)": "`or` and `and`",
+    "y = where(x, w, w)  => y = relu(x)": "`select(mask, x, y)`",
+}
+
+
+class Habits(ProgramTest):
+    def test_a_habit_of_pytorch_gets_the_right_spelling(self):
+        for rule, help in HABITS.items():
+            with self.subTest(rule=rule):
+                printed = self.pwr("check", self.file("habit.pwr", "rule r { " + rule + " }\n"), code=3).stderr
+                self.assertIn(help, printed)
+
+    def test_attributes_without_a_default_are_one_error(self):
+        printed = self.pwr("check", self.file("habit.pwr", "rule r { y = transpose(x)  => y = relu(x) }\n"), code=3).stderr
+        self.assertEqual(printed.count("error[PW0235]"), 1)
+        self.assertIn("attributes `dim0` and `dim1` of `transpose` have no default", printed)
+        self.assertIn("write `{dim0, dim1}` to capture them, or `{..}` to match any", printed)
+
+    def test_a_guard_of_a_dtype_holds_for_some_dtype(self):
+        rule = "rule r { y = relu(relu(x: T[n])) where x.dtype == f16  => y = relu(x) }\n"
+        self.assertNotIn("PW0280", self.pwr("check", self.file("habit.pwr", rule)).stderr)
+
+    def test_ops_answers_names_of_pytorch(self):
+        for name, answer in {
+            "torch.relu": "op relu(",
+            "softmax": "`aten.softmax.int` is not an op here. Dumps that call it are read as",
+            "aten.softmax.int": "e = exp(h - amax(h){dim, keepdim = true})",
+            "aten.layer_norm": "`aten.layer_norm` is not an op here",
+            "view": "op reshape(",
+        }.items():
+            with self.subTest(name=name):
+                self.assertIn(answer, self.pwr("ops", name).stdout)
+        self.assertNotIn("op div(", self.pwr("ops", "softmax").stdout)
+
+    def test_a_file_that_is_not_rules_is_named(self):
+        printed = self.pwr("check", self.file("README.md", "# Title\n\n## Part\n\nimport torch\n"), code=3).stderr
+        self.assertIn("this is a Markdown document", printed)
+        printed = self.pwr("check", self.file("model.py", "import torch\n"), code=3).stderr
+        self.assertIn("this is Python source", printed)
+
+    def test_explain_of_a_pipeline_lists_its_passes(self):
+        rules = self.file("two.pwr", IDLE)
+        graph = self.file("g.pwg", "graph { in x: f32[2] y = neg(x) out y }")
+        printed = self.pwr("explain", "q", graph, "-r", rules, code=2).stderr
+        self.assertIn("`q` is a pass or a pipeline, not a rule", printed)
+        self.assertIn("its passes are p", printed)
+        self.assertIn("its rules are used", self.pwr("explain", "p", graph, "-r", rules, code=2).stderr)
+
+    def test_every_example_shows_its_code_and_is_fixed(self):
+        codes = [row["code"] for row in json.loads(self.pwr("explain", "--codes", "--format", "json").stdout)]
+        shown = 0
+        for code in codes:
+            if not re.match("PW0[1-4]|PW115", code):
+                continue
+            example = json.loads(self.pwr("explain", code, "--format", "json").stdout)
+            if example["example"] is None:
+                continue
+            shown += 1
+            with self.subTest(code=code):
+                wrong = self.file("wrong.pwr", example["example"] + "\n")
+                printed = subprocess.run([BIN / "pwr", "check", wrong], capture_output=True, text=True, check=False).stderr
+                self.assertIn(f"[{code}]", printed)
+                printed = self.pwr("check", self.file("fixed.pwr", example["fixed"] + "\n")).stderr
+                self.assertNotIn("[PW", printed)
+        self.assertGreater(shown, 30)
+
+    def test_check_warns_of_a_failing_test(self):
+        text = IDLE + "test t { graph { in x: f32[2] y = neg(neg(x)) out y } apply p expect used == 2 }\n"
+        printed = self.pwr("check", self.file("tested.pwr", text)).stderr
+        self.assertIn("warning[PW1156]: test `t` fails: expected used == 2", printed)
+        self.assertIn("tested.pwr` prints the difference", printed)
 
 
 class Forms(ProgramTest):

@@ -40,6 +40,7 @@ class Module(unittest.TestCase):
 
     def test_library_and_params(self):
         rules = self.session.rules(["llm"])
+        self.assertEqual(self.session.rules("llm").pipelines, rules.pipelines)
         self.assertIn("o2", rules.pipelines)
         run = self.session.run(self.graph, rules, "o2", {"tp": "2"})
         self.assertEqual(run.count("add_rms"), 1)

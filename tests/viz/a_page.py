@@ -13,6 +13,7 @@ TINY = ["examples/tiny-decoder.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0", "-q"]
 
 
 class Page(unittest.TestCase):
+    program = ["pwviz"]
     arguments = []
 
     @classmethod
@@ -21,7 +22,7 @@ class Page(unittest.TestCase):
         cls.addClassCleanup(cls.folder.cleanup)
         cls.path = Path(cls.folder.name, "page.html")
         cls.prepare()
-        run("pwviz", *cls.arguments, "-o", cls.path)
+        run(*cls.program, *cls.arguments, "-o", cls.path)
         cls.driver = chromium()
         cls.addClassCleanup(cls.driver.quit)
         SHOTS.mkdir(parents=True, exist_ok=True)
@@ -48,7 +49,7 @@ class Page(unittest.TestCase):
         return self.driver.find_element(By.CSS_SELECTOR, selector).text
 
     def tab(self, name):
-        self.driver.find_element(By.ID, "tab-" + name).click()
+        self.driver.execute_script("tabs.open(arguments[0])", name)
 
     def shot(self, name):
         time.sleep(0.2)  # the next frame

@@ -14,6 +14,42 @@ from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 
+class Overview(Page):
+    """The first screen of a report."""
+
+    program = ["pwr", "report"]
+
+    @classmethod
+    def prepare(cls):
+        rules = Path(cls.folder.name, "own.pwr")
+        rules.write_text('use "llm"\nrule twice { y = neg(neg(x)) => y = x }\npass own = greedy { twice }\npipeline both { own o2 }\n', encoding="utf-8")
+        cls.arguments = [*TINY, "-r", rules, "-p", "both"]
+
+    def test_the_first_screen(self):
+        topics = [button.text for button in self.driver.find_elements(By.CSS_SELECTOR, "#topics button")]
+        self.assertEqual(topics, ["Overview", "Graph", "Changes", "Why not", "Plan"])
+        text = self.text("[data-title=Overview]")
+        for part in ("65 → 39", "ops that compute", "captured pieces", "peak memory", "Rules that fired", "rms_quant"):
+            self.assertIn(part, text)
+        self.assertRegex(text, r"Your rules that did not fire\s+rule\s+why\s+twice\s+no node has an op of its pattern")
+        self.assertNotIn("SHA-256", text)  # folded
+        self.assertGreater(self.driver.execute_script("return document.querySelector('img.thumbnail').naturalWidth"), 100)
+        self.assertEqual(self.driver.find_elements(By.CSS_SELECTOR, ".verdict.good"), [])  # nothing was run
+        self.shot("overview")
+
+    def test_a_card_opens_its_tab(self):
+        self.driver.find_element(By.CSS_SELECTOR, ".card").click()
+        self.assertEqual(self.driver.execute_script("return tabs.current()"), "changes")
+        shown = [tab.text for tab in self.driver.find_elements(By.CSS_SELECTOR, "[role=tab]") if tab.is_displayed()]
+        self.assertEqual(shown, ["Diff", "Rewrites", "Passes", "Ops"])
+
+    def test_near_misses_are_rows(self):
+        self.tab("misses")
+        rows = self.driver.find_elements(By.CSS_SELECTOR, "#misses > div table tbody tr")
+        self.assertLess(len(rows), 40)
+        self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "#misses > details")), 1)
+
+
 class Rewritten(Page):
     arguments = [*TINY, "-r", "rules/llm.pwr", "-p", "o2"]
 
@@ -246,7 +282,7 @@ class Rewritten(Page):
         for _ in range(6):
             self.keys("t")
             opened.append(self.driver.execute_script("return tabs.current()"))
-        self.assertEqual(opened, ["changes", "rewrites", "misses", "pieces", "sizes", "memory"])
+        self.assertEqual(opened, ["table", "changes", "rewrites", "ops", "misses", "pieces"])
 
     def test_every_control_has_a_name_and_is_reached_by_tab(self):
         for name in ("graph", "changes", "rewrites", "misses", "pieces", "sizes", "memory", "ops", "table"):
@@ -286,7 +322,7 @@ class Rewritten(Page):
         self.tab("table")
         rows = self.driver.find_elements(By.CSS_SELECTOR, "#table tbody tr")
         self.assertEqual(len(rows), 39)
-        self.driver.find_element(By.ID, "tab-graph").click()
+        self.tab("graph")
         self.keys("/")
         self.keys("op:scaled_mm")
         self.tab("table")

@@ -23,8 +23,15 @@ std::string report_tabs(const Report& report) {
 
 std::string verdict(const Report& report) {
   if (report.verdict.empty()) return {};
-  return std::string("<p class=\"verdict ") + (report.good ? "good\">✓ " : "bad\">✗ ") +
-         viz::xml_escaped(report.verdict) + "</p>";
+  const char* mark = !report.good ? "bad\">✗ " : report.ran ? "good\">✓ " : "neutral\">– ";
+  std::string out =
+      std::string("<p class=\"verdict ") + mark + viz::xml_escaped(report.verdict) + "</p>";
+  if (report.failure.empty() && report.next.empty()) return out;
+  out += "<div class=\"failure\">";
+  if (!report.failure.empty()) out += "<pre>" + viz::xml_escaped(report.failure) + "</pre>";
+  if (!report.next.empty())
+    out += "<pre class=\"command\">" + viz::xml_escaped(report.next) + "</pre>";
+  return out + "</div>";
 }
 
 /// Adds an empty panel for each view of views.def that is a tab and has its data.

@@ -23,13 +23,36 @@ Json step_json(const Step& step) {
   return out;
 }
 
-Json rule_json(const PageParts& in, const std::string& name) {
-  Json out = {{"name", clean(name)}};
-  if (in.input.rules == nullptr) return out;
+/// Returns the rule of this name if its place in a file is known, otherwise null.
+const Rule* rule_named(const PageParts& in, const std::string& name) {
+  if (in.input.rules == nullptr) return nullptr;
   const auto& rules = in.input.rules->rules;
   const auto rule =
       std::find_if(rules.begin(), rules.end(), [&](const Rule& r) { return r.name == name; });
-  if (rule == rules.end() || !rule->name_span.valid()) return out;
+  return rule == rules.end() || !rule->name_span.valid() ? nullptr : &*rule;
+}
+
+/// Returns true for a rule of a file that is not the library's.
+bool is_own(const PageParts& in, const std::string& name) {
+  const Rule* rule = rule_named(in, name);
+  return rule != nullptr &&
+         !in.input.rules->context->sources.name(rule->name_span.source).starts_with("<library>");
+}
+
+/// Counts the nodes of a version that compute something: no views, no literals.
+std::int64_t computing(const Graph& graph) {
+  std::int64_t out = 0;
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
+    const Op& op = graph.op_of(n);
+    out += op.traits.view || op.is_literal() ? 0 : 1;
+  }
+  return out;
+}
+
+Json rule_json(const PageParts& in, const std::string& name) {
+  Json out = {{"name", clean(name)}};
+  const Rule* rule = rule_named(in, name);
+  if (rule == nullptr) return out;
   const SourceMap& sources = in.input.rules->context->sources;
   const Span span = rule->span.valid() ? rule->span : rule->name_span;
   out["file"] = clean(shown_path(sources.name(span.source)));
@@ -72,8 +95,8 @@ void put_rewrites(PageWriter& page, ValueNumbers& references, const PageParts& i
   page.put("rewrites", all);
 }
 
-/// Writes, for each version, the rules of its pass that had a node to try. As in the journal, the
-/// n-th pass made version n + 1, as long as the names agree.
+/// Writes, for each version, the rules of its pass that had a node to try, and all own ones. As
+/// in the journal, the n-th pass made version n + 1, as long as the names agree.
 Json tried_json(const PageParts& in, const std::vector<PassStats>& passes) {
   Json out = Json::object();
   std::size_t version = 0;
@@ -82,10 +105,12 @@ Json tried_json(const PageParts& in, const std::vector<PassStats>& passes) {
     if (version + 1 >= steps.size() || clean(pass.pass) != steps[version + 1].pass) continue;
     Json rules = Json::array();
     for (const auto& [rule, stats] : pass.rules) {
-      if (stats.attempts == 0) continue;
+      const bool own = is_own(in, rule);
+      if (stats.attempts == 0 && !own) continue;
       Json codes = Json::array();
       for (const auto& [code, times] : stats.rejections) codes.push_back({code, times});
-      rules.push_back({clean(rule), stats.attempts, stats.hits, stats.matches, codes});
+      rules.push_back(
+          {clean(rule), stats.attempts, stats.hits, stats.matches, codes, own ? 1 : 0});
     }
     out[std::to_string(++version)] = std::move(rules);
   }
@@ -122,6 +147,8 @@ void put_timeline(PageWriter& page, const PageParts& parts) {
 void put_rules(PageWriter& page, ValueNumbers& references, const PageParts& parts) {
   put_rewrites(page, references, parts);
   if (parts.input.tried != nullptr) page.put("tried", dump(tried_json(parts, *parts.input.tried)));
+  page.put("work", Ints{computing(parts.graph.versions.front()->graph),
+                        computing(parts.graph.versions.back()->graph)});
   if (parts.input.misses != nullptr) put_misses(page, parts, *parts.input.misses);
 }
 

@@ -92,8 +92,13 @@ std::string section_html(const ReportSection& section) {
 
 std::string report_text(const Report& report) {
   Text text;
-  text.out =
-      fmt::format("{}\n{} {}\n", report.title, report.good ? "ok:" : "FAILED:", report.verdict);
+  text.out = fmt::format("{}\n{}{}\n", report.title,
+                         !report.good ? "FAILED: "
+                         : report.ran ? "ok: "
+                                      : "",
+                         report.verdict);
+  if (!report.failure.empty()) text.out += report.failure;
+  if (!report.next.empty()) text.out += "next: " + report.next + "\n";
   for (const ReportSection& section : report.sections) {
     text.out += "\n" + section.title + "\n" + std::string(width(section.title), '-') + "\n";
     for (const ReportItem& item : section.items) std::visit(text, item);

@@ -27,6 +27,9 @@ struct Report {
   std::string title;
   std::string verdict;  ///< one line on top: "all outputs agree"
   bool good = true;
+  bool ran = true;      ///< false: nothing was executed, so the verdict is neither good nor bad
+  std::string failure;  ///< the first rewrite that fails, as lines; empty if none is known
+  std::string next;     ///< a command to run next; empty if there is none
   std::vector<ReportSection> sections;
 };
 

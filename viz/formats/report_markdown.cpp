@@ -45,8 +45,11 @@ struct Markdown {
 
 std::string report_markdown(const Report& report) {
   Markdown markdown;
-  markdown.out = "# " + markdown_text(report.title) + "\n\n**" + (report.good ? "ok" : "FAILED") +
-                 ":** " + markdown_text(report.verdict) + "\n";
+  const std::string_view mark = !report.good ? "**FAILED:** " : report.ran ? "**ok:** " : "";
+  markdown.out = "# " + markdown_text(report.title) + "\n\n" + std::string(mark) +
+                 markdown_text(report.verdict) + "\n";
+  if (!report.failure.empty() || !report.next.empty())
+    std::visit(markdown, ReportItem(ReportText{{report.failure + report.next}, true}));
   for (const ReportSection& section : report.sections) {
     markdown.out += "\n## " + markdown_text(section.title) + "\n\n";
     for (const ReportItem& item : section.items) std::visit(markdown, item);

@@ -88,6 +88,22 @@ const exporting = (() => {
     return '<svg xmlns="http://www.w3.org/2000/svg" width="' + 2 * w + '" height="' + h + '">\n' + parts[0] +
         parts[1].replace('<svg ', '<svg x="' + w + '" ') + '</svg>\n';
   }
+  /// Draws the whole graph with equal groups folded, small.
+  function thumbnail(width, height) {
+    const picture = stage.picture, kept = {...camera}, size = [picture.width, picture.height], state = app.state;
+    const view = {expanded: state.expanded, view: state.view};
+    [picture.width, picture.height] = [width, height];
+    app.state.expanded = new Set();
+    app.change({}, true);
+    stage.fit();
+    const to = new SvgContext(width, height);
+    picture.drawOn(to, stage.places(), 1);
+    [picture.width, picture.height] = size;
+    app.change(view, true);
+    Object.assign(camera, kept);
+    stage.draw();
+    return to.text();
+  }
   function png(done) {
     const shown = app.state.beside ? stage.pictures : [stage.picture], whole = make('canvas');
     stage.drawNow();
@@ -106,6 +122,7 @@ const exporting = (() => {
   }
   return {
     svg,
+    thumbnail,
     png,
     saveSvg: () => save(new Blob([svg()], {type: 'image/svg+xml'}), 'svg'),
     savePng: () => png(blob => save(blob, 'png'))

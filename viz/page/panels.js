@@ -199,8 +199,8 @@ const side = (() => {
           size = s => s.added + s.removed + s.changed;
     const focused = passes.contains(document.activeElement) && document.activeElement.dataset.step;
     passes.replaceChildren();
-    add(passes, make('h2', 'Passes'), button('[ earlier', 'previous pass ([)', () => goBy(-1)), ' ',
-        button('later ]', 'next pass (])', () => goBy(1)));
+    add(passes, make('h2', 'Passes'), button('‹ earlier', 'previous pass ([)', () => goBy(-1)), ' ',
+        button('later ›', 'next pass (])', () => goBy(1)));
     if (hidden)
       add(passes, ' ',
           button(
