@@ -9,7 +9,7 @@
 //
 // Invariant: between begin() and replace() no surviving node reads a new one, so rollback is always
 // possible. Cost: the match, its users and the new nodes, and the local searches of
-// legality.cpp. The engine uses recipes (engine_replace.cpp) for rules without lists; this path
+// legality.cpp. The engine uses recipes (pass/replacer.cpp) for rules without lists; this path
 // also serves the naive driver and single matches.
 #include "rewriter/engine/apply.hpp"
 

@@ -29,30 +29,4 @@ Scan::~Scan() = default;
 
 std::size_t Scan::run() { return state_->engine.scan(); }
 
-void RuleEngine::ready() {
-  careful_ = true;
-  prepare();
-  compile();
-}
-
-std::size_t RuleEngine::scan() {
-  heap_.clear();
-  seeds_.clear();
-  pool_.clear();
-  latest_.clear();
-  listed_.clear();
-  queued_.clear();
-  waiters_.clear();
-  refused_.clear();
-  counting_ = true;
-  counted_ = 0;
-  seed();
-  if (!frontiers_.empty()) {
-    counting_ = false;
-    start();
-    return heap_.size() + seeds_.size();
-  }
-  return counted_ + seeds_.size();  // those of rules with lists are kept
-}
-
 }  // namespace pw

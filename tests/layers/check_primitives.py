@@ -20,7 +20,7 @@ EXCEPTIONS = {
     "graph/infer/evaluate_guard.cpp": "a function of guards: constant",
     "graph/text/type_text.cpp": "a function of SymPy: floor",
     "proof/equal/transfer.cpp": "how a collective joins elements",
-    "rewriter/engine/engine_prepare.cpp": "a function of guards: constant",
+    "rewriter/engine/pass/pass_rule.cpp": "a function of guards: constant",
     "verify/samples/boundaries.cpp": "a function of guards: constant",
 }
 MOST = 10

@@ -4,20 +4,19 @@
 // A rule blocks another if it is declared over it, or if its match may contain the other's match.
 // The second relation is decided by counting ops, as multiset inclusion of own nodes. Only rules
 // that share the rarest op of the inner rule are compared. The relation may be too large, never too
-// small: the matches themselves are compared when one is dequeued (engine_legality.cpp).
+// small: the matches themselves are compared when one is dequeued (blockers.cpp).
 //
 // Two properties remove work from the inner loop:
 //
 //   * always_convex: every own node reaches every output and all operands of the right side are
 //     operands of own nodes, so a bad path would close a cycle in the old graph already;
-//   * local_: verdicts of all rules depend on nodes, types and uses alone, so that a rewrite
-//   touches
-//     few nodes (engine_replace.cpp).
+//   * memo, without numbers: if verdicts of all rules depend on nodes, types and uses alone, a
+//     rewrite touches few nodes (replacer.cpp).
+#include "rewriter/engine/pass/pass_rule.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
-
-#include "rewriter/engine/engine.hpp"
 
 namespace pw {
 namespace {
@@ -125,63 +124,21 @@ bool cannot_close_a_path(const RuleLayout& layout, const std::vector<PatternValu
   return true;
 }
 
-}  // namespace
-
-void RuleEngine::prepare() {
-  std::vector<RuleId> ids;
-  collect(strategy_.rules, ids);
-  sort_by_rank(run_.rules, ids);
+/// Collects rules; an opened frontier is replaced by its variants.
+void collect_rules(const RunRules& rules, const std::vector<RuleId>& ids,
+                   std::vector<RuleId>& out) {
   for (RuleId id : ids) {
-    Prepared out;
-    out.rule = &run_.prepare(id);
-    const RuleLayout& layout = out.layout();
-    const Rule& rule = out.ast();
-    out.verdicts = std::make_unique<Verdicts>(graph_, layout, out.rule->base);
-    out.stats = rule.frontier ? nullptr : &stats_.rules[rule.name];
-    out.memo = std::none_of(rule.where.begin(), rule.where.end(), looks_around) &&
-               std::none_of(rule.assume.begin(), rule.assume.end(), looks_around);
-    // once: the verdicts may have been discarded since the match was found.
-    out.lasting = out.memo && !once_ && !out.verdicts->reads_numbers();
-    out.lists = !layout.plain();
-    follow_erased_ = follow_erased_ || out.lists;
-    std::set<OpId> ops;
-    for (const PatternNode& node : rule.nodes) {
-      out.permutable = !ops.insert(node.op).second || out.permutable;
-      out.ambiguous = out.ambiguous || graph_.context().ops[node.op].traits.commutative;
-    }
-    out.ambiguous = out.ambiguous || out.permutable;
-    for (PatternNodeId n : layout.own)
-      for (PatternValueId v : rule.nodes[n].operands) {
-        const PatternNodeId producer = rule.values[v].producer;
-        if ((!producer.valid() || !rule.nodes[producer].own()) &&
-            std::find(out.outside.begin(), out.outside.end(), v) == out.outside.end())
-          out.outside.push_back(v);
-      }
-    for (const std::string& name : layout.reads) out.reads.push_back(rule.value_named(name));
-    note_slots(out);
-    note_ends(out);
-    out.always_convex = !out.lists && cannot_close_a_path(layout, out.reads);
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < rule.values.size(); ++i) {
-      const PatternValue& value = rule.values[PatternValueId(i)];
-      if (value.name.empty() || value.name == "_" || value.list || value.literal_none ||
-          value.literal || value.attribute_variable)
-        continue;
-      names.push_back(value.name);
-      out.named.push_back(PatternValueId(i));
-    }
-    out.names = run_.report.journal.register_names(std::move(names));
-    rules_.push_back(std::move(out));
+    if (const std::vector<RuleId>* variants = rules.variants(id))
+      collect_rules(rules, *variants, out);
+    else
+      out.push_back(id);
   }
-  local_ = !walk_ && !once_ && std::all_of(rules_.begin(), rules_.end(), [](const Prepared& rule) {
-    return rule.memo && !rule.lists && !rule.ast().frontier && !rule.verdicts->reads_numbers();
-  });
-  find_rules_above();
 }
 
-void RuleEngine::note_ends(Prepared& prepared) {
+/// Records the own nodes, outputs, reads and consumed values of a rule, for the gates.
+void note_ends(PassRule& prepared) {
   const RuleLayout& layout = prepared.layout();
-  Ends& ends = prepared.ends;
+  PassRule::Ends& ends = prepared.ends;
   const auto place = [](auto id) { return static_cast<std::uint16_t>(id.index); };
   for (PatternNodeId id : layout.own) ends.own.push_back(place(id));
   for (PatternValueId id : layout.outputs) ends.outputs.push_back(place(id));
@@ -194,8 +151,8 @@ void RuleEngine::note_ends(Prepared& prepared) {
   }
 }
 
-/// Records the slots that rebind() reads.
-void RuleEngine::note_slots(Prepared& prepared) {
+/// Records the operand and result slots of a pattern, for rebind().
+void note_slots(PassRule& prepared) {
   const Rule& rule = prepared.ast();
   std::vector<bool> bound(rule.values.size(), false);
   for (std::uint16_t n = 0; n < rule.nodes.size(); ++n) {
@@ -209,7 +166,7 @@ void RuleEngine::note_slots(Prepared& prepared) {
     for (std::uint16_t k = 0; k < node.operands.size(); ++k) {
       const PatternValueId id = node.operands[k];
       const PatternValue& value = rule.values[id];
-      Operand operand;
+      PassRule::Operand operand;
       operand.node = n;
       operand.slot = k;
       operand.value = id.index;
@@ -227,39 +184,144 @@ void RuleEngine::note_slots(Prepared& prepared) {
   prepared.taken.values.resize(rule.values.size());
 }
 
-void RuleEngine::find_rules_above() {
+PassRule prepare_rule(RunState& run, RuleId id, bool once, PassStats& stats) {
+  PassRule out;
+  out.rule = &run.prepare(id);
+  const RuleLayout& layout = out.layout();
+  const Rule& rule = out.ast();
+  out.verdicts = std::make_unique<Verdicts>(run.graph, layout, out.rule->base);
+  out.stats = rule.frontier ? nullptr : &stats.rules[rule.name];
+  out.memo = std::none_of(rule.where.begin(), rule.where.end(), looks_around) &&
+             std::none_of(rule.assume.begin(), rule.assume.end(), looks_around);
+  // once: the verdicts may have been discarded since the match was found.
+  out.lasting = out.memo && !once && !out.verdicts->reads_numbers();
+  out.lists = !layout.plain();
+  std::set<OpId> ops;
+  for (const PatternNode& node : rule.nodes) {
+    out.permutable = !ops.insert(node.op).second || out.permutable;
+    out.ambiguous = out.ambiguous || run.graph.context().ops[node.op].traits.commutative;
+  }
+  out.ambiguous = out.ambiguous || out.permutable;
+  for (PatternNodeId n : layout.own)
+    for (PatternValueId v : rule.nodes[n].operands) {
+      const PatternNodeId producer = rule.values[v].producer;
+      if ((!producer.valid() || !rule.nodes[producer].own()) &&
+          std::find(out.outside.begin(), out.outside.end(), v) == out.outside.end())
+        out.outside.push_back(v);
+    }
+  for (const std::string& name : layout.reads) out.reads.push_back(rule.value_named(name));
+  note_slots(out);
+  note_ends(out);
+  out.always_convex = !out.lists && cannot_close_a_path(layout, out.reads);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < rule.values.size(); ++i) {
+    const PatternValue& value = rule.values[PatternValueId(i)];
+    if (value.name.empty() || value.name == "_" || value.list || value.literal_none ||
+        value.literal || value.attribute_variable)
+      continue;
+    names.push_back(value.name);
+    out.named.push_back(PatternValueId(i));
+  }
+  out.names = run.report.journal.register_names(std::move(names));
+  return out;
+}
+
+/// Determines for each rule the rules whose matches may block one of its matches.
+void find_rules_above(const RunRules& known, std::vector<PassRule>& rules) {
   std::vector<OpCounts> ops;
   std::map<RuleId, std::uint32_t> place;
-  for (const Prepared& rule : rules_) {
+  for (const PassRule& rule : rules) {
     place.emplace(rule.layout().id, static_cast<std::uint32_t>(ops.size()));
     ops.push_back(own_ops(rule.ast()));
   }
-  for (std::uint32_t a = 0; a < rules_.size(); ++a) {
-    if (rules_[a].ast().frontier) continue;
+  for (std::uint32_t a = 0; a < rules.size(); ++a) {
+    if (rules[a].ast().frontier) continue;
     std::vector<RuleId> over;
-    collect(rules_[a].ast().over, over);
+    collect_rules(known, rules[a].ast().over, over);
     for (RuleId under : over)
       if (const auto b = place.find(under); b != place.end()) {
-        rules_[b->second].under = true;
-        rules_[b->second].above.push_back(a);
+        rules[b->second].under = true;
+        rules[b->second].above.push_back(a);
       }
   }
   std::vector<bool> lists;
-  for (const Prepared& rule : rules_) lists.push_back(!rule.ast().members.empty());
+  for (const PassRule& rule : rules) lists.push_back(!rule.ast().members.empty());
   const Nesting nesting(std::move(ops), lists);
-  for (std::uint32_t b = 0; b < rules_.size(); ++b) {
-    std::vector<std::uint32_t>& above = rules_[b].above;
+  for (std::uint32_t b = 0; b < rules.size(); ++b) {
+    std::vector<std::uint32_t>& above = rules[b].above;
     nesting.for_each_around(b, [&](std::uint32_t a) {
-      if (rules_[a].ast().frontier) return;
+      if (rules[a].ast().frontier) return;
       const bool either = lists[a] || lists[b];
       if (a == b && !either) return;  // two matches of one rule have equal size
       if (nesting.may_hold(a, b, either) &&
-          !run_.rules.is_over(rules_[b].layout().id, rules_[a].layout().id))
+          !known.is_over(rules[b].layout().id, rules[a].layout().id))
         above.push_back(a);
     });
     std::sort(above.begin(), above.end());
     above.erase(std::unique(above.begin(), above.end()), above.end());
   }
+}
+
+}  // namespace
+
+std::vector<PassRule> prepare_rules(RunState& run, const Strategy& strategy, PassStats& stats) {
+  std::vector<RuleId> ids;
+  collect_rules(run.rules, strategy.rules, ids);
+  sort_by_rank(run.rules, ids);
+  const bool once = strategy.kind == ast::Strategy::Kind::once;
+  std::vector<PassRule> out;
+  for (RuleId id : ids) out.push_back(prepare_rule(run, id, once, stats));
+  find_rules_above(run.rules, out);
+  return out;
+}
+
+void map_registers(PassRule& rule, const ProgramRule& compiled, const Registers& registers,
+                   bool quick, bool walk) {
+  const auto read = [](const std::vector<std::uint16_t>& places, std::size_t spare) {
+    std::vector<std::uint16_t> out = places;
+    std::replace(out.begin(), out.end(), ProgramRule::kNone, static_cast<std::uint16_t>(spare));
+    return out;
+  };
+  PassRule::Reading reading;
+  reading.nodes = read(compiled.nodes, registers.nodes.size() - 1);
+  reading.values = read(compiled.values, registers.values.size() - 1);
+  reading.swaps = read(compiled.swaps, registers.swaps.size() - 1);
+  for (std::uint32_t v = 0; v < compiled.constants.size(); ++v)
+    if (compiled.values[v] == ProgramRule::kNone && compiled.constants[v] != ProgramRule::kNone)
+      reading.numbers.emplace_back(v, compiled.constants[v]);
+  rule.found.nodes.resize(reading.nodes.size());
+  rule.found.swaps.resize(reading.swaps.size());
+  rule.found.values.resize(reading.values.size());
+  rule.simple =
+      rule.memo && !rule.lists && !rule.ast().frontier && quick && compiled.anchor.valid();
+  rule.compares = rule.ambiguous && !compiled.first_way;
+  rule.settled = rule.simple && rule.lasting && !rule.permutable && !walk;
+  if (rule.simple) {
+    PassRule::Ends& ends = reading.ends = rule.ends;
+    const auto move = [](std::uint16_t& place, const std::vector<std::uint16_t>& to) {
+      place = to[place];
+    };
+    for (std::uint16_t& place : ends.own) move(place, reading.nodes);
+    for (std::uint16_t& place : ends.outputs) move(place, reading.values);
+    for (std::uint16_t& place : ends.reads) move(place, reading.values);
+    for (auto& [place, uses] : ends.consumed) move(place, reading.values);
+  }
+  rule.reading = std::move(reading);
+  rule.reading.places = {rule.reading.values, rule.reading.nodes};
+}
+
+[[gnu::flatten]] void read_candidate(const Graph& graph, const Registers& registers,
+                                     const PassRule& rule, Candidate& out) {
+  const PassRule::Reading& reading = rule.reading;
+  const NodeId* const nodes = registers.nodes.data();
+  const ValueId* const values = registers.values.data();
+  const std::uint8_t* const swaps = registers.swaps.data();
+  for (std::size_t i = 0; i < reading.nodes.size(); ++i) {
+    out.nodes[i] = nodes[reading.nodes[i]];
+    out.swaps[i] = swaps[reading.swaps[i]];
+  }
+  for (std::size_t i = 0; i < reading.values.size(); ++i) out.values[i] = values[reading.values[i]];
+  for (const auto& [value, node] : reading.numbers) out.values[value] = graph.result(nodes[node]);
 }
 
 }  // namespace pw

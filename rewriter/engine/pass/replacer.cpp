@@ -6,36 +6,37 @@
 // producers whose users changed. If verdicts are local, old nodes next to a new one are omitted,
 // since each new match of theirs contains a new node and is found from it. Cost: linear in the
 // match, its users and the recipe.
+#include "rewriter/engine/pass/replacer.hpp"
+
 #include <algorithm>
+#include <span>
 
 #include "rewriter/engine/apply.hpp"
-#include "rewriter/engine/engine.hpp"
 #include "rewriter/engine/legality.hpp"
 
 namespace pw {
 
 /// Collects the own nodes in order; a pattern's nodes are mostly ordered already.
-void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
-  own_.resize(rule.ends.own.size());
-  for (std::size_t i = 0; i < own_.size(); ++i) own_[i] = c.nodes[rule.ends.own[i]];
+void Replacer::collect_own(const PassRule& rule, const Candidate& c) {
+  delta_.own.resize(rule.ends.own.size());
+  for (std::size_t i = 0; i < delta_.own.size(); ++i) delta_.own[i] = c.nodes[rule.ends.own[i]];
   const auto before = [&](NodeId a, NodeId b) { return graph_.label(a) < graph_.label(b); };
-  if (!std::is_sorted(own_.begin(), own_.end(), before))
-    std::sort(own_.begin(), own_.end(), before);
+  if (!std::is_sorted(delta_.own.begin(), delta_.own.end(), before))
+    std::sort(delta_.own.begin(), delta_.own.end(), before);
 }
 
 /// Adds the nodes of the recipe and replaces the match. All checks have been made; nothing fails
 /// here.
-[[gnu::flatten]] void RuleEngine::replace(std::uint32_t index, const Candidate& c,
-                                          const Recipe& recipe, bool in_place) {
-  const Prepared& rule = rules_[index];
-  created_.clear();
-  erased_.clear();
-  touched_.clear();
+[[gnu::flatten]] const Delta& Replacer::replace(const PassRule& rule, const Candidate& c,
+                                                const Recipe& recipe, bool in_place) {
+  delta_.created.clear();
+  delta_.erased.clear();
+  delta_.touched.clear();
   collect_own(rule, c);
   reads_.clear();
   in_place ? read_writes(rule, c, writes_) : read_boundary(rule, c, reads_, writes_);
-  graph_.make_room(reads_, writes_, own_);  // legal() has checked this
-  const NodeId like = writes_.empty() ? own_.back() : graph_.producer(writes_.front());
+  graph_.make_room(reads_, writes_, delta_.own);  // legal() has checked this
+  const NodeId like = writes_.empty() ? delta_.own.back() : graph_.producer(writes_.front());
   first_new_ = NodeId(graph_.node_bound());
   new_results_.resize(recipe.types.size());
   for (const Recipe::NewNode& made : recipe.nodes) {
@@ -52,23 +53,24 @@ void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
   run_.barriers = run_.barriers || recipe.barriers;
   redirect(rule, c, recipe);
   for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
-    if (graph_.alive(NodeId(i))) created_.push_back(NodeId(i));
+    if (graph_.alive(NodeId(i))) delta_.created.push_back(NodeId(i));
   note_touched();
   named_values_.resize(rule.named.size());
   for (std::size_t i = 0; i < rule.named.size(); ++i)
     named_values_[i] = c.values[rule.named[i].index];
-  run_.report.journal.add_match(rule.layout().id, rule.names, c.nodes, named_values_, created_,
-                                erased_);
+  run_.report.journal.add_match(rule.layout().id, rule.names, c.nodes, named_values_,
+                                delta_.created, delta_.erased);
+  return delta_;
 }
 
-[[gnu::flatten]] void RuleEngine::redirect(const Prepared& rule, const Candidate& c,
-                                           const Recipe& recipe) {
+[[gnu::flatten]] void Replacer::redirect(const PassRule& rule, const Candidate& c,
+                                         const Recipe& recipe) {
   were_outputs_.clear();
   taken_over_.clear();
   for (std::size_t i = 0; i < recipe.outputs.size(); ++i) {
     const ValueId from = writes_[i], to = resolve(recipe.outputs[i], c);
     were_outputs_.push_back(graph_.is_output(from));
-    if (!touches_little() || !recipe.outputs[i].fresh() || !stands_for(to, from)) {
+    if (!requeue_.touches_little() || !recipe.outputs[i].fresh() || !stands_for(to, from)) {
       for (UseId u = graph_.first_use(from); u.valid(); u = graph_.next_use(u))
         touch(graph_.user(u));
       touch_producer(to);
@@ -93,24 +95,24 @@ void RuleEngine::collect_own(const Prepared& rule, const Candidate& c) {
 /// Returns true if a user keeps its matches when it reads the new value instead. All readers of the
 /// old value change together, so equal operands stay equal. Matches that look beyond the value
 /// contain the new node, and are found from it.
-bool RuleEngine::stands_for(ValueId made, ValueId old) const {
+bool Replacer::stands_for(ValueId made, ValueId old) const {
   return graph_.type(made) == graph_.type(old);
 }
 
 /// Returns true if a result of the node is used, or the node has an effect.
-bool RuleEngine::is_needed(NodeId node) const {
+bool Replacer::is_needed(NodeId node) const {
   for (std::size_t k = 0; k < graph_.result_count(node); ++k)
     if (!graph_.unused(graph_.result(node, k))) return true;
   return is_barrier(graph_.op_of(node));
 }
 
-void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c, const Recipe& recipe) {
-  for (auto n = own_.rbegin(); n != own_.rend(); ++n) {
+void Replacer::erase_matched(const PassRule& rule, const Candidate& c, const Recipe& recipe) {
+  for (auto n = delta_.own.rbegin(); n != delta_.own.rend(); ++n) {
     graph_.erase(*n);
-    erased_.push_back(*n);
+    delta_.erased.push_back(*n);
   }
   bool unneeded = false;
-  const bool little = touches_little();
+  const bool little = requeue_.touches_little();
   for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i) {
     const NodeId node(i);
     unneeded = unneeded || !is_needed(node);
@@ -128,7 +130,7 @@ void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c, const R
     if (!little || recipe.reads[id.index] == 0) touch(producer);
     unneeded = unneeded || (graph_.unused(v) && graph_.alive(producer));
   }
-  if (!unneeded && c.nodes.size() > own_.size())
+  if (!unneeded && c.nodes.size() > delta_.own.size())
     unneeded = std::any_of(c.nodes.begin(), c.nodes.end(),
                            [&](NodeId n) { return n.valid() && graph_.alive(n) && !is_needed(n); });
   if (unneeded) erase_what_is_unneeded(rule, c);
@@ -136,27 +138,27 @@ void RuleEngine::erase_matched(const Prepared& rule, const Candidate& c, const R
 
 /// Erases what the rewrite left unneeded, transitively: new nodes, matched nodes that survive, and
 /// producers of operands of erased nodes.
-void RuleEngine::erase_what_is_unneeded(const Prepared& rule, const Candidate& c) {
-  anchors_.clear();  // here: nodes that may have become unneeded
+void Replacer::erase_what_is_unneeded(const PassRule& rule, const Candidate& c) {
+  suspects_.clear();
   for (std::size_t i = first_new_.index; i < graph_.node_bound(); ++i)
-    anchors_.push_back(NodeId(i));
+    suspects_.push_back(NodeId(i));
   for (NodeId n : c.nodes)
-    if (n.valid() && !is_own(rule, c, n)) anchors_.push_back(n);
-  for (auto n = own_.rbegin(); n != own_.rend(); ++n)
+    if (n.valid() && !is_own(rule, c, n)) suspects_.push_back(n);
+  for (auto n = delta_.own.rbegin(); n != delta_.own.rend(); ++n)
     for (std::size_t k = 0; k < graph_.operand_count(*n); ++k)
       if (const ValueId v = graph_.operand(*n, k); v.valid() && !graph_.is_input(v))
-        anchors_.push_back(graph_.producer(v));
-  const std::vector<NodeId> gone = erase_unneeded(graph_, anchors_);
-  erased_.insert(erased_.end(), gone.begin(), gone.end());
+        suspects_.push_back(graph_.producer(v));
+  const std::vector<NodeId> gone = erase_unneeded(graph_, suspects_);
+  delta_.erased.insert(delta_.erased.end(), gone.begin(), gone.end());
   for (NodeId n : gone)
     for (std::size_t k = 0; k < graph_.operand_count(n); ++k) touch_producer(graph_.operand(n, k));
 }
 
 /// Adds the new nodes to the touched ones, and removes repetitions and erased nodes.
-void RuleEngine::note_touched() {
-  for (NodeId n : created_) touch(n);
-  if (touched_.size() > 1) sort_once(touched_);
-  std::erase_if(touched_, [&](NodeId n) { return !graph_.alive(n); });
+void Replacer::note_touched() {
+  for (NodeId n : delta_.created) touch(n);
+  if (delta_.touched.size() > 1) Requeue::sort_once(delta_.touched);
+  std::erase_if(delta_.touched, [&](NodeId n) { return !graph_.alive(n); });
 }
 
 }  // namespace pw
