@@ -12,6 +12,7 @@
 #include "rewriter/engine/legality.hpp"
 #include "rewriter/explain/code_help.hpp"
 #include "rewriter/explain/explain_groups.hpp"
+#include "rewriter/explain/match_reasons.hpp"
 #include "rewriter/explain/no_change.hpp"
 #include "rewriter/strategies/driver.hpp"
 #include "rewriter/strategies/narrowing.hpp"

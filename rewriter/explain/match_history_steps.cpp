@@ -65,41 +65,19 @@ void MatchHistory::rewrote(const Strategy&, RunState& run) {
     const JournalEvent event = *at;
     const auto* match = std::get_if<MatchEvent>(&event);
     if (match == nullptr) continue;
-    for (const std::unique_ptr<Probe>& probe : probes_) probe->graph_changed();
+    probes_.graph_changed();
     recheck(*match, run.graph);
     discover(*match, run.graph);
   }
 }
 
-void MatchHistory::prepare_probes(const Graph& graph, const std::vector<RuleId>& ids) {
-  if (probed_ == &graph && probed_rules_ == ids && rules_probed_ == rules_.size()) {
-    for (const std::unique_ptr<Probe>& probe : probes_) probe->graph_changed();
-    return;
-  }
-  probed_ = &graph;
-  probed_rules_ = ids;
-  rules_probed_ = rules_.size();
-  probes_.clear();
-  for (RuleId id : ids) probes_.push_back(std::make_unique<Probe>(graph, rules_, id, params_));
-}
-
-Probe* MatchHistory::probe_of(RuleId rule) const {
-  for (const std::unique_ptr<Probe>& probe : probes_)
-    if (probe->rule() == rule) return probe.get();
-  return nullptr;
-}
-
-/// Returns true if the probes are valid. A leaf that opens frontiers invalidates references to the
-/// rules: probes wait until it has run.
-bool MatchHistory::probes_hold() const { return rules_probed_ == rules_.size(); }
-
 void MatchHistory::discover(const MatchEvent& event, const Graph& graph) {
-  if (!probes_hold()) return;
+  if (!probes_.hold()) return;
   Around around(graph);
   for (NodeId n : event.created) around.node(n);
   for (NodeId n : event.erased) around.gone(n);
   const std::vector<NodeId> nodes = around.take();
-  for (const std::unique_ptr<Probe>& probe : probes_) {
+  for (const std::unique_ptr<Probe>& probe : probes_.all()) {
     if (!probe->layout().plain()) continue;
     for (NodeId n : nodes)
       probe->matches_with(n, [&](const Match& match) { add(graph, probe->layout(), match); });
@@ -108,40 +86,22 @@ void MatchHistory::discover(const MatchEvent& event, const Graph& graph) {
 
 /// Checks matches again: the right side of a rewrite may read what a match consumes.
 void MatchHistory::recheck(const MatchEvent& event, const Graph& graph) {
-  if (!probes_hold()) return;
+  if (!probes_.hold()) return;
   std::vector<std::uint32_t> asked;
   for (NodeId n : event.created)
     for (ValueId v : graph.operands(n))
       if (v.valid() && !graph.is_input(v))
-        for (const std::uint32_t i : standing_at(graph.producer(v))) asked.push_back(i);
+        for (const std::uint32_t i : state_.records.standing_at(graph.producer(v)))
+          asked.push_back(i);
   std::sort(asked.begin(), asked.end());
   asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
   for (const std::uint32_t i : asked) {
-    std::optional<Reason> why = no_longer(*state_.records[i].seen);
+    std::optional<Reason> why = probes_.no_longer(*state_.records[i].seen);
     if (!why) continue;
     why->taken_by = RewriteStep{event.rule, rules_[event.rule].name, state_.pass, state_.step};
-    why->message += ", since " + where(*why->taken_by);
+    why->message += ", since " + describe(*why->taken_by);
     lose(i, std::move(*why));
   }
-}
-
-/// Returns the reason; nothing while the nodes still match.
-std::optional<Reason> MatchHistory::no_longer(const SeenMatch& seen) const {
-  Probe* probe = probe_of(seen.rule);
-  Reason out;
-  out.code = "N10";
-  out.at = seen.front;
-  out.message = "it is no longer a match";
-  if (probe == nullptr || !probe->layout().plain()) return out;
-  Failure failure;
-  if (probe->still_matches(seen.pattern, &failure)) return std::nullopt;
-  if (!failure.any()) return out;
-  out.code = failure.code;
-  out.message = failure.message;
-  out.span = failure.span;
-  for (std::size_t i = 0; i < seen.nodes.size(); ++i)
-    if (seen.nodes[i].id == failure.at) out.at = i;
-  return out;
 }
 
 }  // namespace pw
