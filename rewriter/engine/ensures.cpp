@@ -1,5 +1,6 @@
 // Decides the promise of a strategy after it ran. Counts are numbers of the present graph, so only
 // params remain as names.
+//
 // Substitutes the graph's counts into the statement, which leaves a guard over params for
 // evaluate_guard. Each substitution is recorded as text, and counted nodes are collected for the
 // explanation. Linear in the graph for each `count`.

@@ -140,12 +140,6 @@ bool Growth::looks_at(OpId op, ValueId operand) const {
   return false;
 }
 
-Search Growth::search_of(const Equation& equation) const {
-  Search search(graph_, equation.open, equation.base, false);
-  search.match_equal(equal_, equation.made);
-  return search;
-}
-
 Growth::Matches Growth::find_all() {
   std::map<OpId, std::vector<NodeId>> by_op;
   for (NodeId n : everywhere_ ? equal_.forms() : anchors_near_changes())
@@ -158,7 +152,8 @@ Growth::Matches Growth::find_all() {
     if (!equation.anchor.valid()) continue;
     const auto anchors = by_op.find(equation.full.rule->nodes[equation.anchor].op);
     if (anchors == by_op.end()) continue;
-    Search search = search_of(equation);
+    Search search(graph_, equation.open, equation.base, false);
+    search.match_equal(equal_, equation.made);
     search.limit_steps(kSearchSteps);
     for (NodeId n : anchors->second)
       search.run(n, [&](const Match& match) {
@@ -200,7 +195,8 @@ std::vector<NodeId> Growth::repeat(RuleId rule, const std::vector<NodeId>& match
                                      [&](const Equation& e) { return e.full.id == rule; });
   if (equation == equations_.end()) return {};
   const Rule& known = *equation->full.rule;
-  Search search = search_of(*equation);
+  Search search(graph_, equation->open, equation->base, false);
+  search.match_equal(equal_, equation->made);
   std::optional<Match> found;
   const auto take = [&](const Match& match) {
     if (all_nodes(match) != matched) return true;

@@ -68,7 +68,6 @@ class Growth {
 
   void open(const std::vector<RuleId>& rules, std::vector<RuleId>& out);
   void note_visible(const Rule& rule);
-  [[nodiscard]] Search search_of(const Equation& equation) const;
   [[nodiscard]] bool looks_at(OpId op, ValueId operand) const;
   [[nodiscard]] bool full() const { return equal_.size() >= most_nodes_; }
   [[nodiscard]] Matches find_all();

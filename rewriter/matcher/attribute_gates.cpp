@@ -1,15 +1,20 @@
-// Attribute gates. A written attribute must match, an unwritten one must have its default, and one
-// that depends on an unbound variable is deferred until that is bound. Deferred checks run to a
-// fixed point.
+// Attribute gates.
+//
+// The problem: the value that a pattern writes may contain names that another node binds, so the
+// order of nodes must not decide whether it fits. A written attribute is solved for its unbound
+// name if there is one: dim expressions by unification, as for shapes (value_gates.cpp). With
+// several unbound names it is deferred until they are bound (NodeGates::run_deferred). An attribute
+// that the pattern does not write must have its default. Invariant: a name is bound only to the one
+// value that fits. Cost: linear in the attributes and the elements of lists.
+#include "rewriter/matcher/attribute_gates.hpp"
+
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "dsl/syntax/names.hpp"
 #include "graph/compare/canonical.hpp"
 #include "graph/text/text.hpp"
-#include "rewriter/matcher/search.hpp"
 
 namespace pw {
 namespace {
@@ -88,15 +93,15 @@ bool same_attribute(const Attribute& a, const Attribute& b) {
   return a == b;
 }
 
-bool Search::match_attributes(PatternNodeId id, NodeId node, State& state) {
+bool AttributeGates::match_attributes(PatternNodeId id, NodeId node, SearchState& state) {
   const PatternNode& pattern = rule_.nodes[id];
   for (std::size_t i = 0; i < pattern.attributes.size(); ++i)
     if (!match_written(id, i, node, state, false)) return false;
   ++state.gate;
   if (pattern.open) return true;
   const Op& op = graph_.op_of(node);
-  for (const auto& [name_id, value] : context().attributes[graph_.attributes(node)]) {
-    std::string_view attribute = context().strings.text(name_id);
+  for (const auto& [name_id, value] : scope_.context().attributes[graph_.attributes(node)]) {
+    std::string_view attribute = scope_.context().strings.text(name_id);
     auto written = [&](const PatternAttribute& a) { return a.name == attribute; };
     if (std::any_of(pattern.attributes.begin(), pattern.attributes.end(), written)) continue;
     const AttributeDecl* decl = op.attribute(attribute);
@@ -106,19 +111,19 @@ bool Search::match_attributes(PatternNodeId id, NodeId node, State& state) {
     const auto text = [&] {
       if (!decl || !decl->default_value)
         return fmt::format("`{}` of {} is {}, and the pattern does not write it", attribute,
-                           shown(node), context().attributes.print(value));
+                           scope_.shown(node), scope_.context().attributes.print(value));
       return fmt::format("`{}` of {} is {}; not written in the pattern, it must be its default, {}",
-                         attribute, shown(node), context().attributes.print(value),
-                         context().attributes.print(expected));
+                         attribute, scope_.shown(node), scope_.context().attributes.print(value),
+                         scope_.context().attributes.print(expected));
     };
-    return reject(state, "N04", pattern.span, node, text, kNotWritten);
+    return scope_.reject(state, "N04", pattern.span, node, text, kNotWritten);
   }
   ++state.gate;
   return true;
 }
 
-bool Search::match_written(PatternNodeId id, std::size_t index, NodeId node, State& state,
-                           bool last) {
+bool AttributeGates::match_written(PatternNodeId id, std::size_t index, NodeId node,
+                                   SearchState& state, bool last) {
   const PatternAttribute& wanted = rule_.nodes[id].attributes[index];
   const auto name = counterpart(id, wanted, node, state, last);
   if (!name) return state.deferred.push_back({id, index, {}, 0}), true;
@@ -132,35 +137,37 @@ bool Search::match_written(PatternNodeId id, std::size_t index, NodeId node, Sta
     case Fit::yes: return ++state.gate, true;
     case Fit::later:
       if (!last) return state.deferred.push_back({id, index, {}, 0}), true;
-      return reject(
+      return scope_.reject(
           state, "N04", wanted.span, node,
           [&] {
-            return fmt::format("`{}` of {}: `{}` is not bound", wanted.name, shown(node),
+            return fmt::format("`{}` of {}: `{}` is not bound", wanted.name, scope_.shown(node),
                                *unbound_names(wanted.value, state.env).begin());
           },
           kNotBound);
     case Fit::conflict:
-      return reject(state, "N07", wanted.span, node, [&] {
-        return fmt::format("`{}` of {} is {}, but `{}` is {} already", wanted.name, shown(node),
-                           context().attributes.print(value), print(wanted.value), expected);
+      return scope_.reject(state, "N07", wanted.span, node, [&] {
+        return fmt::format("`{}` of {} is {}, but `{}` is {} already", wanted.name,
+                           scope_.shown(node), scope_.context().attributes.print(value),
+                           print(wanted.value), expected);
       });
     case Fit::no: break;
   }
   const auto text = [&] {
-    std::string said = fmt::format("`{}` of {} is {}, not {}", wanted.name, shown(node),
-                                   context().attributes.print(value), print(wanted.value));
+    std::string said = fmt::format("`{}` of {} is {}, not {}", wanted.name, scope_.shown(node),
+                                   scope_.context().attributes.print(value), print(wanted.value));
     return expected.empty() || expected == print(wanted.value) ? said : said + " = " + expected;
   };
-  return reject(state, "N04", wanted.span, node, text, kOtherValue);
+  return scope_.reject(state, "N04", wanted.span, node, text, kOtherValue);
 }
 
 /// Returns the attribute of the node that a written one is compared with. The axes of a transpose
 /// are ascending in a node, and in any order in a pattern. One with a known value takes the axis
 /// that has it, and leaves the other to its twin. Nothing while neither is known, but another node
 /// may bind one.
-std::optional<std::string_view> Search::counterpart(PatternNodeId id,
-                                                    const PatternAttribute& wanted, NodeId node,
-                                                    const State& state, bool last) const {
+std::optional<std::string_view> AttributeGates::counterpart(PatternNodeId id,
+                                                            const PatternAttribute& wanted,
+                                                            NodeId node, const SearchState& state,
+                                                            bool last) const {
   const std::string_view twin = twin_axis(graph_.op_of(node), wanted.name);
   if (twin.empty()) return wanted.name;
   const Attribute *own = graph_.attribute(node, wanted.name), *other = graph_.attribute(node, twin);
@@ -175,8 +182,9 @@ std::optional<std::string_view> Search::counterpart(PatternNodeId id,
 }
 
 /// Returns true if another node of the pattern has an attribute with an unbound name of these.
-bool Search::shares_names(PatternNodeId id, std::initializer_list<std::string_view> attributes,
-                          const State& state) const {
+bool AttributeGates::shares_names(PatternNodeId id,
+                                  std::initializer_list<std::string_view> attributes,
+                                  const SearchState& state) const {
   std::set<std::string> open;
   for (const PatternAttribute& written : rule_.nodes[id].attributes)
     if (std::find(attributes.begin(), attributes.end(), written.name) != attributes.end())
@@ -191,18 +199,19 @@ bool Search::shares_names(PatternNodeId id, std::initializer_list<std::string_vi
 }
 
 /// Returns the value that the pattern states for the attribute, if all its names are bound.
-std::optional<Attribute> Search::known_value(PatternNodeId id, std::string_view attribute,
-                                             NodeId node, const State& state) const {
+std::optional<Attribute> AttributeGates::known_value(PatternNodeId id, std::string_view attribute,
+                                                     NodeId node, const SearchState& state) const {
   for (const PatternAttribute& written : rule_.nodes[id].attributes) {
     if (written.name != attribute || !all_bound(written.value, state.env)) continue;
-    if (Result<Attribute> value = evaluate(context(), &graph_, written.value, state.env))
+    if (Result<Attribute> value = evaluate(scope_.context(), &graph_, written.value, state.env))
       return as_in_node(graph_, node, attribute, std::move(*value));
   }
   return std::nullopt;
 }
 
-Search::Fit Search::fit(const Written& written, const Expr& expr, const Attribute& value,
-                        State& state, std::string* expected) {
+AttributeGates::Fit AttributeGates::fit(const Written& written, const Expr& expr,
+                                        const Attribute& value, SearchState& state,
+                                        std::string* expected) {
   const AttributeDecl* decl = graph_.op_of(written.node).attribute(written.attribute);
   const AttributeKind kind = decl ? decl->kind : AttributeKind::int_;
   bool variable = expr.kind == Expr::Kind::path && !dtype_named(expr.text);
@@ -222,24 +231,24 @@ Search::Fit Search::fit(const Written& written, const Expr& expr, const Attribut
   if (unbound.size() > 1) return Fit::later;
   if (unbound.size() == 1) {  // one unknown: a dim expression can be solved for it
     DimId dim;
-    if (const auto* i = std::get_if<std::int64_t>(&value)) dim = context().dims.constant(*i);
+    if (const auto* i = std::get_if<std::int64_t>(&value)) dim = scope_.context().dims.constant(*i);
     if (const auto* d = std::get_if<DimId>(&value)) dim = *d;
     if (!dim.valid() || expr.kind == Expr::Kind::call) return Fit::later;
     Expr list;
     list.args = {expr};
     return fit_list(list, {dim}, state, expected);
   }
-  Result<Attribute> result = evaluate(context(), &graph_, expr, state.env);
+  Result<Attribute> result = evaluate(scope_.context(), &graph_, expr, state.env);
   if (!result) return Fit::no;
   *result = as_in_node(graph_, written.node, written.attribute, std::move(*result));
   if (same_attribute(*result, value)) return Fit::yes;
-  *expected = context().attributes.print(*result);
+  *expected = scope_.context().attributes.print(*result);
   return variable ? Fit::conflict : Fit::no;
 }
 
 /// Fits `[d] * tp`: the list, repeated; an unbound name is bound to the number.
-Search::Fit Search::fit_repetition(const Expr& expr, const std::vector<DimId>& dims, State& state,
-                                   std::string* expected) {
+AttributeGates::Fit AttributeGates::fit_repetition(const Expr& expr, const std::vector<DimId>& dims,
+                                                   SearchState& state, std::string* expected) {
   const Expr &list = expr.args[0], &times = expr.args[1];
   const auto is_rest = [](const Expr& e) {
     return e.kind == Expr::Kind::star || e.kind == Expr::Kind::spread;
@@ -253,9 +262,9 @@ Search::Fit Search::fit_repetition(const Expr& expr, const std::vector<DimId>& d
   } else if (!unbound.empty()) {
     return Fit::later;
   } else {
-    Result<Attribute> wanted = evaluate(context(), &graph_, times, state.env);
+    Result<Attribute> wanted = evaluate(scope_.context(), &graph_, times, state.env);
     if (!wanted || !same_attribute(*wanted, static_cast<std::int64_t>(count))) {
-      if (wanted) *expected = "of " + context().attributes.print(*wanted) + " parts";
+      if (wanted) *expected = "of " + scope_.context().attributes.print(*wanted) + " parts";
       return Fit::no;
     }
   }
@@ -267,8 +276,8 @@ Search::Fit Search::fit_repetition(const Expr& expr, const std::vector<DimId>& d
 }
 
 /// Fits `[m...]`: the whole list.
-Search::Fit Search::fit_rest(const Expr& expr, const Attribute& value, State& state,
-                             std::string* expected) {
+AttributeGates::Fit AttributeGates::fit_rest(const Expr& expr, const Attribute& value,
+                                             SearchState& state, std::string* expected) {
   const auto* dims = std::get_if<std::vector<DimId>>(&value);
   if (dims == nullptr || state.env.contains(expr.text))
     return fit_name(expr.text, value, state, expected);
@@ -278,8 +287,8 @@ Search::Fit Search::fit_rest(const Expr& expr, const Attribute& value, State& st
 
 /// Fits a list. Elements that are plain names bind one by one; the rest, sequences and sums, is
 /// unified like a shape.
-Search::Fit Search::fit_list(const Expr& expr, const std::vector<DimId>& dims, State& state,
-                             std::string* expected) {
+AttributeGates::Fit AttributeGates::fit_list(const Expr& expr, const std::vector<DimId>& dims,
+                                             SearchState& state, std::string* expected) {
   const auto is_rest = [](const Expr& e) {
     return e.kind == Expr::Kind::star || e.kind == Expr::Kind::spread;
   };
@@ -295,7 +304,7 @@ Search::Fit Search::fit_list(const Expr& expr, const std::vector<DimId>& dims, S
     shape.dims.back().kind = Expr::Kind::star;
   }
   Env before;
-  if (explain_) before = state.env;
+  if (scope_.explain) before = state.env;
   for (std::size_t i = 0; !sequence && i < dims.size(); ++i) {
     const Expr& element = expr.args[i];
     if (element.kind != Expr::Kind::path || element.text == "_" ||
@@ -304,25 +313,26 @@ Search::Fit Search::fit_list(const Expr& expr, const std::vector<DimId>& dims, S
     if (state.env.contains(element.text)) continue;
     state.env.insert_or_assign(element.text, Binding(dims[i]));
   }
-  if (unify(context(), shape, context().types.get(DType::f32, dims), state.env)) return Fit::yes;
-  if (!explain_) return Fit::no;
+  if (unify(scope_.context(), shape, scope_.context().types.get(DType::f32, dims), state.env))
+    return Fit::yes;
+  if (!scope_.explain) return Fit::no;
   state.env = std::move(before);  // restored for the message
   for (const Expr& element : expr.args)
     if (element.kind == Expr::Kind::path)
       if (auto held = state.env.find(element.text); held != state.env.end())
-        if (std::optional<Attribute> known = as_attribute(context(), held->second))
+        if (std::optional<Attribute> known = as_attribute(scope_.context(), held->second))
           *expected += (expected->empty() ? element.text : ", " + element.text) + " = " +
-                       context().attributes.print(*known);
+                       scope_.context().attributes.print(*known);
   return Fit::no;
 }
 
-Search::Fit Search::fit_name(const std::string& name, const Attribute& value, State& state,
-                             std::string* expected) {
+AttributeGates::Fit AttributeGates::fit_name(const std::string& name, const Attribute& value,
+                                             SearchState& state, std::string* expected) {
   auto held = state.env.find(name);
   if (held != state.env.end()) {
-    std::optional<Attribute> known = as_attribute(context(), held->second);
+    std::optional<Attribute> known = as_attribute(scope_.context(), held->second);
     if (known && same_attribute(*known, value)) return Fit::yes;
-    *expected = known ? context().attributes.print(*known) : std::string("a value");
+    *expected = known ? scope_.context().attributes.print(*known) : std::string("a value");
     return Fit::conflict;
   }
   Binding binding = value;
@@ -331,7 +341,7 @@ Search::Fit Search::fit_name(const std::string& name, const Attribute& value, St
   if (kind != layout_.kinds.end()) {
     if (const auto* number = std::get_if<std::int64_t>(&value);
         number && kind->second == VariableKind::dim)
-      binding = context().dims.constant(*number);
+      binding = scope_.context().dims.constant(*number);
     if (const auto* dtype = std::get_if<DType>(&value);
         dtype && kind->second == VariableKind::dtype)
       binding = DTypeBinding{*dtype, false};
@@ -341,34 +351,6 @@ Search::Fit Search::fit_name(const std::string& name, const Attribute& value, St
   }
   state.env.emplace(name, std::move(binding));
   return Fit::yes;
-}
-
-/// Returns true if the check waits for the split of a shape with several sequences.
-bool Search::may_split(const Deferred& deferred, const State& state) const {
-  if (!deferred.value.valid()) return false;
-  return open_sequences(rule_.values[deferred.value].types[deferred.type], state.env) > 1;
-}
-
-/// Evaluates deferred checks to a fixed point. The rest then fails, or stays deferred, as do shapes
-/// with several possible splits.
-bool Search::run_deferred(State& state, bool may_fail) {
-  std::vector<Deferred> waiting;
-  for (bool last = false; !state.deferred.empty();) {
-    waiting.swap(state.deferred);
-    state.deferred.clear();
-    for (const Deferred& d : waiting) {
-      bool fits = d.node.valid()
-                      ? match_written(d.node, d.attribute, state.nodes[d.node], state, last)
-                      : check_type(d.value, d.type, anchor_, state, last);
-      if (!fits) return false;
-    }
-    last =
-        state.deferred.size() == waiting.size();  // nothing changed: the next round is the last one
-    const auto splits = [&](const Deferred& d) { return may_split(d, state); };
-    if (last && (!may_fail || std::any_of(waiting.begin(), waiting.end(), splits))) return true;
-  }
-  ++state.gate;
-  return true;
 }
 
 }  // namespace pw

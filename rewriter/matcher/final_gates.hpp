@@ -1,0 +1,42 @@
+// Gates after the last node.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rewriter/matcher/node_gates.hpp"
+
+namespace pw {
+
+class FinalGates {
+ public:
+  FinalGates(SearchScope& scope, NodeGates& nodes)
+      : scope_(scope),
+        graph_(scope.graph),
+        layout_(scope.layout),
+        rule_(scope.rule),
+        nodes_(nodes) {}
+  bool bind_lists(SearchState& state);
+  bool check_read(const SearchState& state, const Match& match);
+  void list_members(const SearchState& state, Match& match) const;
+  bool check_closed(SearchState& state, const Match& match);
+  bool check_where(SearchState& state);
+  bool check_assume(SearchState& state, Match& match);
+  bool check_absent(SearchState& state);
+  bool check_convex(SearchState& state, const Match& match);
+
+ private:
+  bool is_there(const std::vector<SearchStep>& steps, std::size_t step, const SearchState& state,
+                NodeId& last);
+  [[nodiscard]] std::vector<NodeId> candidates(const SearchStep& step,
+                                               const SearchState& state) const;
+  static std::vector<ValueId> values_of(const std::string& name, const SearchState& state);
+
+  SearchScope& scope_;
+  const Graph& graph_;
+  const RuleLayout& layout_;
+  const Rule& rule_;
+  NodeGates& nodes_;
+};
+
+}  // namespace pw
