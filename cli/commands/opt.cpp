@@ -26,6 +26,7 @@ void print_short(const Session& session, Answer answer) {
     if (table == nullptr || (key != "passes" && key != "rules")) continue;
     const bool passes = key == "passes";
     Folded part = folded(*table, passes ? "rewrites" : "attempts", "0");
+    if (passes && part.shown.empty()) continue;  // all passes are the answer
     if (part.hidden > 0)
       hidden += fmt::format("{}{} {}", hidden.empty() ? "" : ", ",
                             counted(part.hidden, passes ? "pass" : "rule"),

@@ -147,7 +147,8 @@ void print_results(const Session& session, const RunRecord& record, const Answer
     const auto* table = std::get_if<Table>(&member);
     if (table == nullptr) continue;
     const bool fold = key == "passes" && format == "table" && !all;
-    const Folded part = fold ? folded(*table, "rewrites", "0") : Folded{*table};
+    Folded part = fold ? folded(*table, "rewrites", "0") : Folded{*table};
+    if (part.shown.empty()) part = Folded{*table};
     idle += part.hidden;
     if (!part.shown.empty()) print_out(part.shown.print(format) + (format == "table" ? "\n" : ""));
   }
