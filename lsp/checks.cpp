@@ -211,7 +211,9 @@ JudgedDocument judge_document(const CheckJob& job, Draft& draft) {
     const RuleJudgement judgement = judge.judge(RuleId(i));
     const std::string words = judgement.print();
     out.verdicts.emplace(rule.name, words.substr(0, words.find('\n')));
-    for (Diagnostic& warning : verdict_warnings(rules, RuleId(i), judgement, job.path))
+    const bool page = job.path.starts_with("<");  // of pwr serve: no file to name
+    for (Diagnostic& warning :
+         verdict_warnings(rules, RuleId(i), judgement, page ? "FILE" : job.path))
       warnings.push_back(std::move(warning));
   }
   out.found = Placing(sources, *job.text).all(warnings);
