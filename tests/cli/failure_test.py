@@ -121,7 +121,7 @@ class Failures(ProgramTest):
         done = self.pwr("reduce", graph, "-r", rules, "-p", "all", *self.options(fault), "-o", out, "--format", "json")
         found = json.loads(done.stdout)
         row = found["reduction"][0]
-        self.assertEqual(found["test"].replace(self.folder.name + "/", "", 1), Path(out).read_text())  # the file uses rules beside it
+        self.assertEqual(found["test"].replace(self.folder.name + "/", "", 1), Path(out).read_text())  # the file uses rules of its folder
         self.assertLessEqual(row["nodes"], 6, found["test"])
         self.assertEqual(row["nodes_before"], 4 * 19)
         self.assertEqual(row["rules"], ["planted", "rival"] if FAULTS[fault][3] else ["planted"])
