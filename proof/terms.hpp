@@ -76,6 +76,7 @@ class Terms {
   [[nodiscard]] bool pointwise(TermId id) const;
 
  private:
+  friend class TermSimplifier;
   struct Key {
     Term::Kind kind;
     DType dtype;
@@ -89,25 +90,6 @@ class Terms {
   };
   static Key key_of(const Term& term);
   TermId intern(Term term);
-  std::optional<TermId> of_any_dtype(const Term& term);
-  TermId simplified(Term term);
-  TermId cast(Term term);
-  void order_is_lost(const Term& term);
-  void commute(Term& term);
-  std::optional<TermId> taken_again(const Term& term);
-  std::optional<TermId> simplify_sign(const Term& term);
-  std::optional<TermId> simplify_select(const Term& term);
-  std::optional<TermId> simplify_extreme(const Term& term) const;
-  std::optional<TermId> simplify_product(const Term& term);
-  std::optional<TermId> simplify_integers(const Term& term);
-  [[nodiscard]] std::optional<TermId> operand_with(const Term& term, double value) const;
-  [[nodiscard]] bool is_number(TermId id, double value) const;
-  [[nodiscard]] const Term& arg(const Term& term, std::size_t i) const {
-    return terms_[term.args[i].index];
-  }
-  [[nodiscard]] bool same_dtype(const Term& term, std::size_t i) const {
-    return arg(term, i).dtype == term.dtype;
-  }
 
   Integers& integers_;
   bool any_dtype_;
