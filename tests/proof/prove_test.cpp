@@ -65,6 +65,17 @@ TEST_CASE("prove: equal over the reals", "[proof]") {
             RuleVerdict::rounds);
 }
 
+TEST_CASE("prove: coefficients are exact but for the rounding of constants", "[proof]") {
+  const std::string rounded = "constants that agree to 12 digits are equal";
+  CHECK(proved("y = mul(x: f32, 0.1) * 0.3 => y = mul(x, 0.03)").granted.contains(rounded));
+  const proof::Proof exact = proved("y = mul(x: f32, 0.75) * 0.5 => y = mul(x, 0.375)");
+  CHECK(exact.verdict == RuleVerdict::rounds);
+  CHECK_FALSE(exact.granted.contains(rounded));
+  check_all({"y = add(mul(x: f32[n], 1e14), c: f32[n]) => y = mul(x, 1e14)",
+             "y = mul(x: f32[n], 3.00001) => y = mul(x, 3.0)"},
+            RuleVerdict::unknown);
+}
+
 TEST_CASE("prove: equal over the reals, but one side overflows", "[proof]") {
   check_all(
       {"y = mul(exp(a: f32[n]), exp(c: f32[n])) => y = exp(a + c)",
