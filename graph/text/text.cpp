@@ -14,6 +14,7 @@ constexpr std::array<std::string_view, 15> kReserved = {
 
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_word(std::string_view text) {
+  if (text == "inf" || text == "nan") return false;  // read as numbers
   const auto part = [](char c) { return letter(c) || (c >= '0' && c <= '9'); };
   return !text.empty() && letter(text[0]) && std::all_of(text.begin(), text.end(), part);
 }
