@@ -59,6 +59,15 @@ def activated(x):
     return parts + (F.threshold(x, 0.1, 0.3), F.cosine_similarity(x, x.flip(1), -1), x.logsumexp(1), x.logsumexp(-1, keepdim=True))
 
 
+def special_numbers(x):
+    y = x.flip(1)
+    ends = torch.where(x > 1, torch.inf, torch.where(x < -1, -torch.inf, x))
+    odd = torch.where(y > 1, torch.nan, ends)
+    parts = odd.nan_to_num(), odd.nan_to_num(0.5), odd.nan_to_num(0.5, 7.0, -7.0), torch.hypot(ends, y), torch.logaddexp(ends, ends.flip(2))
+    signs = torch.copysign(x, y), torch.copysign(x, F.relu(y) * -1.0), torch.copysign(x, -2.0), F.softshrink(odd, 0.3), torch.xlogy(F.relu(x), y.abs())
+    return parts + signs + (x.median(), odd.median(), x.median(1)[0], odd.median(-1, keepdim=True)[0], F.hardtanh((3 * x).long(), -2, 4))
+
+
 def second_names(x):
     y = torch.multiply(x, 2).subtract(1).divide(3).absolute().negative()
     return torch.concatenate([y, x.clip(-0.5, 0.5)], 1), torch.greater(x, 0), x.view_as(x) + x.expand_as(x), x.arctan()
@@ -118,7 +127,7 @@ def own_models():
     torch.manual_seed(1)
     text, picture = torch.randn(2, 6, 8), torch.randn(2, 4, 8, 8)
     rows, both = {0: {0, 1}}, {0: {0}}
-    out = {f.__name__: (Function(f), (text,), rows) for f in (padded, spread, products, activated, second_names, moved, counted)}
+    out = {f.__name__: (Function(f), (text,), rows) for f in (padded, spread, products, activated, special_numbers, second_names, moved, counted)}
     out["as_far_as_a_table"] = (Function(as_far_as_a_table), (text,), rows)
     out["pictures"] = (Function(pictures), (picture,), both)
     out["convolved"] = (Convolved(), (picture,), both)
