@@ -265,6 +265,10 @@ class PairProof {
     if (real && reals_->identified_constants()) granted_.insert(kRoundedConstants);
     // Runs before the solver, which takes seconds.
     WitnessSearch search(terms_);
+    if (const auto element = real ? search.undefined(a, b) : std::nullopt) {
+      out_.element = element->element;
+      return fail("one side is undefined where the other is not: " + element->element);
+    }
     const auto witness = real ? search.overflow(a, b) : std::nullopt;
     const bool fewer = rounds_to_fewer_bits(terms_, b, a);
     if (witness && !fewer) {

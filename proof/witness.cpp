@@ -23,8 +23,10 @@ constexpr std::size_t kGridSide = 60;
 constexpr std::size_t kMostGrid = 3600;  // samples for all pairs of critical numbers
 constexpr std::size_t kMostShown = 6;    // inputs of a printed witness
 constexpr std::size_t kAimedSamples = 96;
+constexpr std::size_t kSmallSamples = 32;
 constexpr std::size_t kMostAimedNodes = 60;  // of terms that a sample is aimed at
 constexpr std::size_t kMostTargets = 8;
+constexpr std::size_t kMostNodes = 400;
 
 /// Returns integers near the bounds of a dtype and near the literals.
 std::vector<double> critical_integers(DType dtype, const std::set<double>& literals) {
@@ -121,6 +123,7 @@ struct Scope {
 enum class Draw : std::uint8_t {
   grid,    ///< all pairs of critical numbers, for terms of at most two reads
   random,  ///< a critical number for each input or each of its elements
+  small,   ///< zeros and numbers near 1, at which nothing overflows
   aimed,   ///< random ones and large ones, of which one input is scaled
 };
 
@@ -176,6 +179,12 @@ class Sample {
   Scalar drawn(const std::string& name, DType dtype, const std::vector<std::int64_t>& at) {
     auto& numbers = critical_[dtype];
     if (numbers.empty()) numbers = critical_numbers(dtype, scope_.literals, scope_.ends);
+    if (draw_ == Draw::small && is_float(dtype)) {
+      constexpr double kSmall[] = {0.375, -0.375, 0, 1.25, -1.25, 2.5, -2.5, 1};
+      std::uint64_t own = combine(hash_text(name), number_);
+      for (std::int64_t place : at) own = combine(own, static_cast<std::uint64_t>(place) + 1);
+      return Scalar::of(dtype, kSmall[(own >> 9) % std::size(kSmall)]);
+    }
     const std::size_t order = reads_.size();
     if (draw_ == Draw::grid) {
       const std::size_t which = order == 0 ? number_ % kGridSide : number_ / kGridSide;
@@ -310,6 +319,14 @@ bool WitnessSearch::overflows(TermId a, TermId b, Sample& sample) const {
   return true;
 }
 
+bool WitnessSearch::differs_in_domain(TermId a, TermId b, Sample& sample) const {
+  Machine reals(terms_, sample.inputs(true), Machine::Mode::reals);
+  const auto x = reals.run(a), y = reals.run(b);
+  if (!x || !y || std::isnan(x->value.real) == std::isnan(y->value.real)) return false;
+  const bool known = differs(a, b, sample);
+  return known && std::isnan(sample.left.real) != std::isnan(sample.right.real);
+}
+
 bool WitnessSearch::differs(TermId a, TermId b, Sample& sample) const {
   Machine strict(terms_, sample.inputs(), Machine::Mode::strict);
   const auto left = strict.run(a), right = strict.run(b);
@@ -391,7 +408,7 @@ std::optional<Witness> WitnessSearch::tried(TermId a, TermId b, Parts parts, Sam
 }
 
 std::optional<Witness> WitnessSearch::search(TermId a, TermId b, Parts parts) {
-  constexpr std::size_t kMostNodes = 400, kHopeless = 40;
+  constexpr std::size_t kHopeless = 40;
   evaluated_ = false;
   const Scope scope = scope_of(terms_, a, b);
   if (scope.nodes > kMostNodes) return std::nullopt;
@@ -418,6 +435,15 @@ std::optional<Witness> WitnessSearch::search(TermId a, TermId b, Parts parts) {
 
 std::optional<Witness> WitnessSearch::overflow(TermId a, TermId b) {
   return search(a, b, &WitnessSearch::overflows);
+}
+std::optional<Witness> WitnessSearch::undefined(TermId a, TermId b) {
+  const Scope scope = scope_of(terms_, a, b);
+  if (scope.nodes > kMostNodes) return std::nullopt;
+  for (std::size_t n = 0; n < kSmallSamples; ++n) {
+    Sample sample(terms_, scope, n, Draw::small);
+    if (auto found = tried(a, b, &WitnessSearch::differs_in_domain, sample)) return found;
+  }
+  return std::nullopt;
 }
 std::optional<Witness> WitnessSearch::difference(TermId a, TermId b) {
   return search(a, b, &WitnessSearch::differs);

@@ -268,12 +268,15 @@ Fraction Field::index(Ix at) { return make({"", {}, 0, {at}, false, Atom::Kind::
 bool Field::nonnegative(Factor factor) const {
   const Atom& a = atoms_[factor];
   return a.boolean || a.kind == Atom::Kind::exp || a.kind == Atom::Kind::sqrt ||
-         a.kind == Atom::Kind::abs;
+         a.kind == Atom::Kind::abs ||
+         (a.kind == Atom::Kind::index && integers_.nonnegative(a.at[0]));
 }
 
 bool Field::positive(const Polynomial& p) const {
   const auto is_never_zero = [&](Factor f) {
     const Atom& a = atoms_[f];
+    if (a.kind == Atom::Kind::index)
+      return integers_.nonnegative(integers_.sub(a.at[0], integers_.constant(1)));
     return a.kind == Atom::Kind::exp ||
            (a.kind == Atom::Kind::sqrt && positive(fractions_[a.args.front()].over));
   };

@@ -73,7 +73,7 @@ inline constexpr FractionId kClause = 0xffffffffu;  ///< separates clauses in an
 
 class Field {
  public:
-  explicit Field(Laws laws) : laws_(laws) {}
+  Field(Integers& integers, Laws laws) : integers_(integers), laws_(laws) {}
 
   [[nodiscard]] Laws laws() const { return laws_; }
   [[nodiscard]] const Fraction& operator[](FractionId id) const { return fractions_[id]; }
@@ -120,6 +120,7 @@ class Field {
   Fraction tidy(Fraction fraction);
   [[nodiscard]] bool nonnegative(Factor factor) const;
 
+  Integers& integers_;
   Laws laws_;
   std::size_t steps_ = 0;
   bool identified_constants_ = false;

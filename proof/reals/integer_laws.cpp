@@ -178,9 +178,10 @@ Fraction IntegerLaws::plain(const Term& term, RationalInterval range) {
 }
 
 Fraction IntegerLaws::cast(const Term& term) {
-  const TermId x = term.args[0];
+  TermId x = term.args[0];
   const DType from = terms_[x].dtype;
   if (!is_float(from)) return forms_.operand(x, term.dtype);
+  if (terms_[x].function == Function::trunc) x = terms_[x].args[0];  // as the cast does
   const RationalInterval range = range_of(term.dtype);
   if (const auto whole = whole_number(x)) {
     if (range.contains(ranges_.interval(*whole))) return residues_.wrapped(*whole, term.dtype);

@@ -5,7 +5,7 @@ namespace pw::proof {
 
 NormalForms::NormalForms(Terms& terms, Laws laws)
     : terms_(terms),
-      field_(laws),
+      field_(terms.integers(), laws),
       dependence_(field_, terms.integers(),
                   [this](TermId term) -> const Fraction& { return of(term); }),
       sums_(terms.integers(), field_, ranges_, order_, dependence_) {}
