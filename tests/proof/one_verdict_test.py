@@ -33,6 +33,29 @@ SPECIAL = {
     "hyperbolic_sine": ("y = sinh(x: f32[*s]) => y = mul(sub(exp(x), exp(neg(x))), 0.5)", {"may_overflow"}),
     # 1 + x rounds to 1 for finite x: it is not infinity that it differs for.
     "rounded_comparison": ("y = lt(add(x: bf16[*s], 1.0), 1.0) => y = lt(x, 0.0)", {"unknown", "may_overflow", "refuted"}),
+    # Neither 1 nor 1e-13 is a rounding of the other term.
+    "large_factor": ("y = add(mul(x: f32[*s], 1e14), 1.0) => y = mul(x, 1e14)", {"refuted"}),
+    "small_addend": ("y = add(x: f64[*s], 1e-13) => y = x", {"refuted"}),
+    # The logarithm of a negative number is undefined, and no number overflows.
+    "masked_logarithm": ("y = mul(f32(gt(x: f32[*s], 0.0)), log(x)) => y = select(gt(x, 0.0), log(x), 0.0)", {"refuted"}),
+    "truncated_cast": ("y = i32(trunc(x: f32[*s])) => y = i32(x)", {"same_bits"}),
+    "mean": ("y = mean(x: f32[*s, n]){dim = -1} => y = div(sum(x){dim = -1}, extent(){value = n})", {"rounds"}),
+    # A number takes the dtype of a sum without axes.
+    "mean_of_all": ("y = div(sum(x: f32[*s, n]), 8.0) where n == 8 => y = mean(x)", {"rounds"}),
+    # It rounds, far more than it changes a sign.
+    "absorbed": ("y = sub(add(x: f32[*s], 1e30), 1e30) => y = x", {"rounds"}),
+    "absorbed_tensor": ("y = sub(add(x: f32[*s], c: f32[*s]), c) => y = x", {"may_overflow"}),
+    "absorbed_factor": ("y = mul(mul(x: f32[*s], 1e-30), 1e30) => y = x", {"may_overflow"}),
+    "logarithm": ("y = log1p(x: f32[*s]) => y = log(add(x, 1.0))", {"rounds"}),
+    "sum_of_products": ("y = mm(add(a: f32[n, k], b: f32[n, k]), c: f32[k, m]) => y = add(mm(a, c), mm(b, c))", {"may_overflow", "differs_only_for"}),
+    # The steps in the middle round to fewer bits, though the results do not.
+    "narrow_steps": ("y = bf16(add(add(f32(a: bf16[*s]), f32(b: bf16[*s])), f32(c: bf16[*s]))) => y = add(add(a, b), c)", {"refuted"}),
+    "narrow_operands": ("y = f16(add(a: f32[*s], b: f32[*s])) => y = add(f16(a), f16(b))", {"refuted"}),
+    # A sum is f16 in the middle, and f32 where one sum has all terms.
+    "narrow_rows": ("y = sum(sum(x: f16[a, b]){dim = 0}){dim = 0} => y = sum(sum(x){dim = 1}){dim = 0}", {"may_overflow"}),
+    # PyTorch raises an error for an extreme of no elements.
+    "any_of_none": ("y = any(x: b8[*s, n]) => y = amax(x)", {"unknown", "same_bits"}),
+    "repeated_terms": ("y = sum(expand(x: f32[1, m]){shape = [n, m]}){dim = 0} where n > 0 => y = sum(x){dim = 0}", {"refuted"}),
     "shift_of_i8": ("y = shift_left(x: i8[*s], 1) => y = mul(x, 2)", {"same_bits"}),
     "shift_of_i64": ("y = shift_left(x: i64[*s], 40) => y = mul(x, 1099511627776)", {"same_bits"}),
     "shift_by_the_width": ("y = shift_left(x: i32[*s], 32) => y = sub(x, x)", {"same_bits"}),
