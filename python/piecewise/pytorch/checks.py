@@ -13,8 +13,8 @@ from _piecewise import Error
 
 _log = logging.getLogger("piecewise")
 _FAILED = "PW1204"  # the code of a run with an index outside its axis or table, or a divisor of 0
-LIBRARY = torch.library.Library("piecewise", "DEF")
-LIBRARY.define("below(Tensor x, SymInt n) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
+_LIBRARY = torch.library.Library("piecewise", "DEF")
+_LIBRARY.define("below(Tensor x, SymInt n) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
 
 
 def _below(x: torch.Tensor, n: int) -> torch.Tensor:
@@ -26,8 +26,8 @@ def _below(x: torch.Tensor, n: int) -> torch.Tensor:
     return x.clone()
 
 
-LIBRARY.impl("below", _below, "CPU")
-LIBRARY.impl("below", lambda x, n: torch.empty_like(x), "Meta")
+_LIBRARY.impl("below", _below, "CPU")
+_LIBRARY.impl("below", lambda x, n: torch.empty_like(x), "Meta")
 
 
 def keep_checks(module: torch.fx.GraphModule) -> None:

@@ -23,7 +23,6 @@ from .frozen import FrozenWeights
 from .guards import conditions, shape_env, symbol_range
 from .hosted import HostCalls, kept_sites
 from .options import Options
-from .results import follow_pytorch
 from .storage import Place, part_of, read_memory, row_major, shared_outputs
 from .taking import pipelines
 from .fx_import import DTYPES, FxImport, Refused, evaluated, expression
@@ -83,7 +82,6 @@ class _Reader:
     def __init__(self, program: torch.export.ExportedProgram, options: Options):
         self._program = with_checks(program).run_decompositions(decompositions())
         self._asserts = take_asserts(self._program.graph_module)
-        follow_pytorch(self._program.graph_module)
         self._options = options
         self._session = _piecewise.Session()
         self._imported = _import_program(self._program, self._session, options.own_attention)

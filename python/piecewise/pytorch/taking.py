@@ -24,7 +24,6 @@ from .options import FROZEN, Options
 from .partition import Part, Partition
 from .reports import GraphReport
 from .reports import Part as PartReport
-from .results import follow_pytorch
 from .staying import Staying
 from .storage import read_memory, shared_outputs
 from .subgraphs import Body, bodies, listed, spell_attention
@@ -104,7 +103,6 @@ class Taking:
     def take(self, module: torch.fx.GraphModule, static: t.Container[int] = ()) -> t.Callable[..., t.Any]:
         """Returns the compiled function for a graph; `static` marks weights. Raises Refused or Error if Piecewise can run none of it."""
         spell_attention(module)
-        follow_pytorch(module)
         left = read_memory(module)
         staying = Staying(module)
         staying.leave(left)
