@@ -29,6 +29,14 @@ ValueId input_named(const Graph& graph, const std::string& name) {
   return {};
 }
 
+/// Returns true for an integer or a boolean, which a rank may use to select its part.
+bool counts(const Graph& rank, const Types& types, NodeId node) {
+  const TypeId type = rank.type(rank.result(node));
+  if (type == Types::unknown()) return false;
+  const DType dtype = types[type].dtype;
+  return dtype == DType::b8 || dtype == DType::i32 || dtype == DType::i64;
+}
+
 class Comparison {
  public:
   Comparison(const Graph& single, const std::vector<const Graph*>& ranks, const Relation& relation)
@@ -338,18 +346,10 @@ class Comparison {
     }
     NodeId first, number;
     for (NodeId node : seen) {
-      NodeId& best = counts(node) ? number : first;
+      NodeId& best = counts(ranks_[0], wholes_.context().types, node) ? number : first;
       if (!best.valid() || rank.label(node) < rank.label(best)) best = node;
     }
     return first.valid() ? first : number;
-  }
-
-  /// Evaluates integers and booleans that a rank uses to select its part.
-  bool counts(NodeId node) const {
-    const TypeId type = ranks_[0].type(ranks_[0].result(node));
-    if (type == Types::unknown()) return false;
-    const DType dtype = wholes_.context().types[type].dtype;
-    return dtype == DType::b8 || dtype == DType::i32 || dtype == DType::i64;
   }
 
   void explain(ClaimVerdict& verdict, ValueId right, bool same) const {

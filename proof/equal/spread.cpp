@@ -86,7 +86,8 @@ void Spreader::run() {
 }
 
 std::vector<std::optional<Spread>> Spreader::step(const std::vector<NodeId>& nodes) {
-  return Transfer(*this, nodes).run();
+  TransferState state(*this, nodes);
+  return Transfer(state).run();
 }
 
 }  // namespace pw::proof

@@ -49,7 +49,8 @@ class Spreader {
   [[nodiscard]] bool rounds() const { return rounds_; }
 
  private:
-  friend class Transfer;
+  friend struct TransferState;
+  friend class TransferPart;
   using Spreads = std::vector<Spread>;
 
   std::vector<std::optional<Spread>> step(const std::vector<NodeId>& nodes);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "proof/equal/transfer.hpp"
+#include "proof/equal/transfer_rules.hpp"
 
 namespace pw::proof {
 namespace {
@@ -108,7 +108,7 @@ std::vector<std::pair<std::size_t, Shape>> reshaped_cuts(Dims& dims, const Shape
   return out;
 }
 
-Transfer::Found Transfer::reshape() {
+Found LayoutTransfer::reshape() {
   if (!is(Primitive::reshape)) return std::nullopt;
   const Spread& x = *in_[0];
   if (x.kind == Spread::Kind::each && x.lookup) {
@@ -132,7 +132,7 @@ Transfer::Found Transfer::reshape() {
   return one(std::move(best));
 }
 
-Transfer::Found Transfer::transpose() {
+Found LayoutTransfer::transpose() {
   if (!is(Primitive::transpose) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
   const auto a = axis("dim0"), b = axis("dim1");
   if (!a || !b) return std::nullopt;
@@ -142,8 +142,8 @@ Transfer::Found Transfer::transpose() {
 
 /// Matches a slice of a rank's part with a slice of the whole value: from the first part to the end
 /// of the last part that it contains completely.
-std::optional<std::pair<DimId, DimId>> Transfer::inside_parts(const Spread& x, DimId start,
-                                                              DimId end, Shape& kept) const {
+std::optional<std::pair<DimId, DimId>> LayoutTransfer::inside_parts(const Spread& x, DimId start,
+                                                                    DimId end, Shape& kept) const {
   Dims& dims = wholes_.dims();
   DimId before = dims.constant(0);
   std::optional<DimId> from, to;
@@ -166,7 +166,7 @@ std::optional<std::pair<DimId, DimId>> Transfer::inside_parts(const Spread& x, D
   return std::make_pair(spreader_.times_ranks(*from), spreader_.times_ranks(*to));
 }
 
-Transfer::Found Transfer::slice() {
+Found LayoutTransfer::slice() {
   if (!is(Primitive::slice) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
   const Spread& x = *in_[0];
   const auto at = axis();
@@ -180,7 +180,7 @@ Transfer::Found Transfer::slice() {
   return one(cut(wholes_.slice(x.whole, *at, range->first, range->second), *at, kept));
 }
 
-Transfer::Found Transfer::split() {
+Found LayoutTransfer::split() {
   if (!is(Primitive::split) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
   const Spread& x = *in_[0];
   const auto at = axis();
@@ -206,7 +206,7 @@ Transfer::Found Transfer::split() {
   return out;
 }
 
-Transfer::Found Transfer::cat() {
+Found LayoutTransfer::cat() {
   const auto at = axis();
   if (!is(Primitive::cat) || !at) return std::nullopt;
   const Spread* filled = nullptr;  // empty operands add nothing
@@ -227,7 +227,7 @@ Transfer::Found Transfer::cat() {
   return one(cut(made(), in_[0]->axis, *at == in_[0]->axis ? parts : in_[0]->parts));
 }
 
-Transfer::Found Transfer::expand() {
+Found LayoutTransfer::expand() {
   if (!is(Primitive::expand) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
   const Spread& x = *in_[0];
   const Shape to = local_result(), from = local_operand(0);
@@ -237,7 +237,7 @@ Transfer::Found Transfer::expand() {
 }
 
 /// Applies data movement to each summand of a partial value.
-Transfer::Found Transfer::layout_of_partial() {
+Found LayoutTransfer::layout_of_partial() {
   const bool moves =
       is({Primitive::reshape, Primitive::transpose, Primitive::slice, Primitive::expand});
   if (moves && in_[0]->kind == Spread::Kind::partial) return one(partial(made(), in_[0]->join));

@@ -1,15 +1,13 @@
-// Transfer functions of matmuls, lookups, and ops without a meaning. A matmul keeps the cuts of
-// rows, columns, and common leading axes; a cut of the contracted axis gives partial sums. A lookup
-// in a sharded table is recorded until a mask removes the other ranks' rows (masked.hpp). An op
-// without a meaning passes a cut through only along axes that are granted to be independent.
+// Reductions, matmuls, indexing, and ops without a meaning. A matmul keeps the cuts of rows,
+// columns, and common leading axes; a cut of the contracted axis gives partial sums. An op without
+// a meaning passes a cut through only along axes that are granted to be independent.
 #include <algorithm>
 
-#include "proof/equal/masked.hpp"
-#include "proof/equal/transfer.hpp"
+#include "proof/equal/transfer_rules.hpp"
 
 namespace pw::proof {
 
-Transfer::Found Transfer::reduce() {
+Found ProductTransfer::reduce() {
   if (!is({Primitive::sum, Primitive::mean, Primitive::amax, Primitive::amin, Primitive::prod}) ||
       in_[0]->kind != Spread::Kind::cut)
     return std::nullopt;
@@ -24,7 +22,7 @@ Transfer::Found Transfer::reduce() {
   return one(cut(made(), x.axis - (!keeps && *at < x.axis ? 1 : 0), x.parts));
 }
 
-Transfer::Found Transfer::along_axis() {
+Found ProductTransfer::along_axis() {
   if (!is({Primitive::cumsum, Primitive::cumprod, Primitive::sort, Primitive::topk,
            Primitive::argmax, Primitive::argmin}) ||
       in_[0]->kind != Spread::Kind::cut)
@@ -44,7 +42,7 @@ Transfer::Found Transfer::along_axis() {
 
 /// Propagates cuts of rows, columns, and common leading axes. A cut of the contracted axis gives a
 /// partial sum.
-Transfer::Found Transfer::product() {
+Found ProductTransfer::product() {
   if (!is({Primitive::mm, Primitive::bmm, Primitive::addmm})) return std::nullopt;
   const std::size_t first = is(Primitive::addmm) ? 1 : 0;
   if (some(Spread::Kind::each) || some(Spread::Kind::partial)) return std::nullopt;
@@ -66,7 +64,7 @@ Transfer::Found Transfer::product() {
 }
 
 /// Propagates cuts of rows that are read, or of axes that are not indexed.
-Transfer::Found Transfer::index() {
+Found ProductTransfer::index() {
   if (!is({Primitive::index, Primitive::embedding})) return std::nullopt;
   const std::size_t dim = is(Primitive::index) ? axis().value_or(0) : 0;
   const std::size_t count = in_.size() - 1, rank = local_operand(0).size();
@@ -92,114 +90,13 @@ Transfer::Found Transfer::index() {
   return taken == nullptr ? std::nullopt : one(cut(made(), dim + place, taken->parts));
 }
 
-/// Recognizes a lookup in a sharded table, with a different index on each rank.
-Transfer::Found Transfer::lookup() {
-  if (!is({Primitive::index, Primitive::embedding}) || in_[0]->kind != Spread::Kind::cut)
-    return std::nullopt;
-  const Spread& table = *in_[0];
-  const std::size_t dim = is(Primitive::index) ? axis().value_or(1) : 0;
-  if (dim != 0 || table.axis + 1 >= in_.size() || table.parts.size() != 1) return std::nullopt;
-  const auto part = wholes_.dims().value(table.parts[0]);
-  if (!part) return std::nullopt;
-  Lookup found;
-  found.table = table.whole;
-  found.slot = table.axis;
-  found.part = *part;
-  for (std::size_t i = 1; i < in_.size(); ++i) {
-    found.at.push_back(in_[i]->whole);
-    if (i - 1 != found.slot && in_[i]->kind != Spread::Kind::whole) return std::nullopt;
-    if (local_operand(i) != local_operand(found.slot + 1)) return std::nullopt;
-  }
-  const auto each = spreader_.each_of(*in_[found.slot + 1]);
-  if (!each) return std::nullopt;
-  found.each_at = *each;
-  Spread out;
-  out.lookup = std::move(found);
-  return one(std::move(out));
-}
-
-namespace {
-
-/// Matches values = x[at] - step and returns the step.
-ValueId step_from(const Wholes& wholes, ValueId values, ValueId table, const Wholes::Values& at) {
-  const Graph& graph = wholes.graph();
-  if (graph.is_input(values) || graph.op_of(graph.producer(values)).primitive != Primitive::sub)
-    return {};
-  const NodeId difference = graph.producer(values);
-  const ValueId read = graph.operand(difference, 0);
-  if (!read.valid() || graph.is_input(read) ||
-      graph.op_of(graph.producer(read)).primitive != Primitive::index)
-    return {};
-  const NodeId index = graph.producer(read);
-  Wholes::Values wanted = {table};
-  wanted.insert(wanted.end(), at.begin(), at.end());
-  return graph.operands(index) == wanted ? graph.operand(difference, 1) : ValueId();
-}
-
-bool counts_all(const Wholes& wholes, ValueId at) {
-  const Graph& graph = wholes.graph();
-  return wholes.shape(at).size() == 1 && !graph.is_input(at) &&
-         graph.op_of(graph.producer(at)).primitive == Primitive::iota;
-}
-
-}  // namespace
-
-/// Recognizes the gradient of a loss: one element of each row is reduced, at an index of which each
-/// rank handles those in its part.
-Transfer::Found Transfer::stepped() {
-  if (!is(Primitive::index_put) || in_.size() != 4 || axis() != std::optional<std::size_t>(0) ||
-      *attribute("reduce") != Attribute(std::string("set")))
-    return std::nullopt;
-  const Spread& x = *in_[0];
-  const bool is_cut = x.kind == Spread::Kind::cut;
-  const std::size_t ranks = is_cut ? spreader_.ranks() : 1;
-  if (is_cut ? x.axis != 1 || x.parts.size() != 1
-             : !all(Spread::Kind::whole) || local_operand(0).size() < 2)
-    return std::nullopt;
-  const auto part = wholes_.dims().value(is_cut ? x.parts[0] : local_operand(0)[1]);
-  const auto tables = spreader_.each_of(x), values = spreader_.each_of(*in_[1]),
-             rows = spreader_.each_of(*in_[2]), places = spreader_.each_of(*in_[3]);
-  if (!part || !tables || !values || !rows || !places || !counts_all(wholes_, rows->front()))
-    return std::nullopt;
-  std::optional<ValueId> base;
-  std::optional<double> amount;
-  for (std::size_t r = 0; r < ranks; ++r) {
-    MaskedStep step;
-    step.index = (*places)[r];
-    step.step = step_from(wholes_, (*values)[r], (*tables)[r], {(*rows)[r], (*places)[r]});
-    step.first = static_cast<std::int64_t>(r) * *part;
-    step.last = step.first + *part;
-    step.rows = static_cast<std::int64_t>(ranks) * *part;
-    if (!step.step.valid()) return std::nullopt;
-    const auto common = common_index(wholes_, step.index, step.step);
-    if (!common || (base && *base != *common)) return std::nullopt;
-    base = common;
-    const auto by = step_of_rows(wholes_, step, *base);
-    if (!by || (amount && *amount != *by)) return std::nullopt;
-    amount = by;
-  }
-  const ValueId at =
-      wholes_.one(Primitive::reshape, {*base}, {{"shape", wholes_.shape(places->front())}});
-  if (!at.valid()) return std::nullopt;
-  const ValueId read =
-      wholes_.one(Primitive::index, {x.whole, rows->front(), at}, {{"dim", std::int64_t{0}}});
-  if (!read.valid()) return std::nullopt;
-  const ValueId less =
-      wholes_.one(Primitive::sub, {read, wholes_.number(*amount, wholes_.dtype(read))}, {});
-  if (!less.valid()) return std::nullopt;
-  const ValueId whole = wholes_.one(Primitive::index_put, {x.whole, less, rows->front(), at},
-                                    {{"dim", std::int64_t{0}}, {"reduce", std::string("set")}});
-  wholes_.granted.insert("indices into tables are inside them");
-  return one(is_cut ? cut(whole, 1, x.parts) : replicated_as(whole));
-}
-
 /// Handles an op without a body that processes each position of an axis independently, because a
 /// line grants it or the op is rowwise. The single graph must apply it to the whole value.
-Transfer::Found Transfer::granted() {
+Found ProductTransfer::granted() {
   if (!some(Spread::Kind::cut) || some(Spread::Kind::each) || some(Spread::Kind::partial))
     return std::nullopt;
-  const auto found = spreader_.granted_.find(op_.name);
-  if (found == spreader_.granted_.end() && !op_.traits.rowwise) return std::nullopt;
+  const auto found = granted_.find(op_.name);
+  if (found == granted_.end() && !op_.traits.rowwise) return std::nullopt;
   std::optional<std::size_t> at;
   Shape parts;
   for (std::size_t i = 0; i < in_.size(); ++i) {
@@ -212,7 +109,7 @@ Transfer::Found Transfer::granted() {
   }
   const bool by_rows = op_.traits.rowwise && *at + 1 < local_operand(0).size();
   const bool by_word =
-      found != spreader_.granted_.end() && found->second.contains(static_cast<std::int64_t>(*at));
+      found != granted_.end() && found->second.contains(static_cast<std::int64_t>(*at));
   if (!by_rows && !by_word) return std::nullopt;
   const auto there = wholes_.find(graph().op(nodes_[0]), wholes_in(), attributes());
   if (!there) return std::nullopt;
