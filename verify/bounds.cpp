@@ -89,7 +89,8 @@ double smallest_of(DType dtype) {
   return std::ldexp(1.0, format.smallest - format.mantissa);
 }
 
-/// One evaluation of a program.
+/// One evaluation of a program. Above the size of other classes for a reason: each primitive has an
+/// error bound of its own, a few lines that read the bounds of its operands.
 class BoundedRun {
  public:
   BoundedRun(const BoundedProgram& program, const RunContext& context, const BoundOptions& options,

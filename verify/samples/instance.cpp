@@ -29,7 +29,8 @@ void collect_paths(const Expr& expr, std::vector<std::string>& names) {
   for (const Expr& arg : expr.args) collect_paths(arg, names);
 }
 
-/// One attempt at a graph for one rule.
+/// One attempt at a graph for one rule. Above the size of other classes for a reason: each kind of
+/// pattern node has a builder, and all of them fill the same bindings, sizes and graph.
 class Attempt {
  public:
   Attempt(const RuleSet& rules, const Rule& rule, const Env& params, std::uint64_t seed,
