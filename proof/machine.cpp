@@ -96,12 +96,6 @@ double least_number(DType dtype) {
   return std::ldexp(1.0, format.smallest - format.mantissa);
 }
 
-/// Returns true if a sum of the dtype is computed in a dtype of greater range, so that its result
-/// may overflow although its partial sums do not.
-bool is_narrow(DType dtype) {
-  return is_float(dtype) && pw::format_of(dtype).largest < pw::format_of(DType::bf16).largest;
-}
-
 bool adds(Function op) {
   return among(op,
                {Function::add, Function::sub, Function::neg, Function::addmm, Function::join_sum});
@@ -280,9 +274,7 @@ std::optional<Machine::Number> Machine::sum_of_terms(const Term& term) {
     if (!x) return std::nullopt;
     const long double sign =
         term.function == Function::neg || (term.function == Function::sub && i == 1) ? -1 : 1;
-    const Term& arg = terms_[term.args[i]];
-    const bool one_sum = is_sum(term.args[i]) && arg.dtype == term.dtype &&
-                         !(arg.kind == Term::Kind::reduce && is_narrow(term.dtype));
+    const bool one_sum = is_sum(term.args[i]) && terms_[term.args[i]].dtype == term.dtype;
     Number part = is_sum(term.args[i]) ? rounded_sum(*x, terms_[term.args[i]].dtype) : *x;
     const long double value = one_sum ? x->wide : static_cast<long double>(part.scalar.number());
     out.wide += sign * value;
@@ -480,8 +472,7 @@ std::optional<Machine::Number> Machine::float_sum(const Term& term, std::int64_t
       auto value = number(arg);
       if (!value) return std::nullopt;
       const bool part = mode_ == Mode::granted && is_sum(arg);
-      const bool one_sum = part && term.args.size() == 1 && terms_[arg].dtype == term.dtype &&
-                           !(terms_[arg].kind == Term::Kind::reduce && is_narrow(term.dtype));
+      const bool one_sum = part && term.args.size() == 1 && terms_[arg].dtype == term.dtype;
       if (part && !one_sum) value = rounded_sum(*value, terms_[arg].dtype);
       if (!one_sum) value->wide = static_cast<long double>(value->scalar.number());
       x.push_back(*value);
