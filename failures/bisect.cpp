@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/counted.hpp"
 #include "base/try.hpp"
 #include "graph/text/text.hpp"
 #include "pipeline/variants.hpp"
@@ -136,7 +137,8 @@ Result<BisectOutcome> bisect(const Graph& graph, const LoadedRules& rules,
 }
 
 std::string bisect_text(const BisectOutcome& outcome) {
-  if (!outcome.culprit) return {};
+  if (!outcome.culprit)
+    return fmt::format("the run of {} does not fail\n", counted(outcome.changes, "change"));
   const Culprit& found = *outcome.culprit;
   std::string out =
       fmt::format("rewrite {} of {}: {} `{}` in pass `{}`{}\n", found.number, outcome.changes,

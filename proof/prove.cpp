@@ -76,22 +76,23 @@ int computing_precision(const Terms& terms, TermId id) {
   return least_precision(terms, terms[computed].args.empty() ? id : computed);
 }
 
-/// Returns the least mantissa width of a rounding before the last one.
-int inner_precision(const Terms& terms, TermId id) {
+bool adds(const Term& term) {
+  return is_float(term.dtype) && (term.kind == Term::Kind::reduce ||
+                                  among(term.function, {Function::add, Function::sub,
+                                                        Function::addmm, Function::join_sum}));
+}
+
+/// Returns the least mantissa width of a rounding before an addition. Addends that nearly cancel
+/// magnify such an error; factors do not.
+int addend_precision(const Terms& terms, TermId id) {
   int least = kMostBits;
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
     const Term& term = terms[at];
-    if (is_kept(terms, term)) next.insert(next.end(), term.args.begin(), term.args.end());
-    for (TermId arg : term.args)
-      if (!is_kept(terms, term)) least = std::min(least, least_precision(terms, arg));
+    next.insert(next.end(), term.args.begin(), term.args.end());
+    if (!adds(term)) return;
+    for (TermId arg : term.args) least = std::min(least, least_precision(terms, arg));
   });
   return least;
-}
-
-/// Returns true if `b` rounds to fewer bits than `a`, at the end or before.
-bool rounds_to_fewer_bits(const Terms& terms, TermId b, TermId a) {
-  return least_precision(terms, b) < least_precision(terms, a) ||
-         inner_precision(terms, b) < computing_precision(terms, a);
 }
 
 std::set<TermId> reads_of(const Terms& terms, TermId id) {
@@ -144,9 +145,7 @@ bool adds_up(const Terms& terms, TermId id) {
   bool found = false;
   terms.walk(id, [&](TermId at, std::vector<TermId>& next) {
     const Term& term = terms[at];
-    found = found || (is_float(term.dtype) &&
-                      (term.kind == Term::Kind::reduce ||
-                       among(term.function, {Function::add, Function::addmm, Function::join_sum})));
+    found = found || adds(term);
     if (!found) next.insert(next.end(), term.args.begin(), term.args.end());
   });
   return found;
@@ -270,8 +269,8 @@ class PairProof {
       return fail("one side is undefined where the other is not: " + element->element);
     }
     const auto witness = real ? search.overflow(a, b) : std::nullopt;
-    const bool fewer = rounds_to_fewer_bits(terms_, b, a);
-    if (witness && !fewer) {
+    const bool cancels = addend_precision(terms_, b) < computing_precision(terms_, a);
+    if (witness && !cancels) {
       out_.element = witness->element;
       out_.verdict = worse(out_.verdict, RuleVerdict::may_overflow);
       return;
@@ -280,7 +279,8 @@ class PairProof {
     if (limited) return fail(kTooLarge);
     if (!real && whole && same_for_all(a, b)) return;
     if (!real) return fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
-    if (fewer || !reads_as_widely(terms_, b, a))
+    if (cancels || least_precision(terms_, b) < least_precision(terms_, a) ||
+        !reads_as_widely(terms_, b, a))
       return fail("the right side rounds to fewer bits than the left");
     const std::set<TermId> opaque = opaque_floats(terms_, a);
     if (opaque != opaque_floats(terms_, b))

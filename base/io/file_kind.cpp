@@ -97,7 +97,8 @@ std::string known_as(std::string_view text) {
   if (std::string kind = file_kind(text); !kind.empty()) return kind;
   const std::string_view head = text.substr(0, std::size_t{1} << 16);
   auto has = [&](std::string_view word) { return head.find(word) != std::string_view::npos; };
-  if (head.starts_with("# ") && (has("\n## ") || has("\n```") || has("](")))
+  if (head.starts_with("# ") && (has("\n## ") || has("\n```")) && !has("\ndef ") &&
+      !has("torch.ops."))
     return "a Markdown document";
   if (has("= aten::") || has("= prim::")) return "TorchScript's graph";
   if (has("HloModule ")) return "XLA's HLO";

@@ -38,10 +38,7 @@ void run_bisect(const Options& options, const FailureArgs& args) {
   const BisectOutcome found = session.need(bisect(graph, rules, request, session.log()));
   print_out(options.format == "table" ? bisect_text(found)
                                       : bisect_answer(found).print(options.format));
-  if (!found.culprit) {
-    session.say(fmt::format("the run of {} does not fail", counted(found.changes, "change")));
-    throw Exit{kNegative};
-  }
+  if (!found.culprit) throw Exit{kNegative};
   const Culprit& culprit = *found.culprit;
   if (culprit.first < culprit.number)
     session.say(fmt::format("changes {} to {} cannot be tested: one of them or {} is at fault",

@@ -56,7 +56,7 @@ std::string find_culprit(const Session& session, const std::string& pipeline, st
   request.failure.tokens = failed.tokens;
   request.failure.seed = seed;
   const auto found = bisect(failed.input, failed.rules, request, session.log());
-  return found ? bisect_text(*found) : std::string();
+  return found && found->culprit ? bisect_text(*found) : std::string();
 }
 
 void reduce_failure(const Session& session, const RunFailureArgs& args, const RuleSource& rules,

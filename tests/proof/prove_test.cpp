@@ -115,9 +115,11 @@ TEST_CASE("prove: an f32 that the right side rounds to bf16 underflows there", "
 }
 
 TEST_CASE("prove: an f64 that the right side narrows may overflow there", "[proof]") {
-  check_all({"y = f32(mul(x: f64[n], z: f64[n])) => y = mul(f32(x), f32(z))",
-             "y = f32(sub(mul(x: f64[n], z: f64[n]), x)) => y = sub(mul(f32(x), f32(z)), f32(x))"},
+  check_all({"y = f32(mul(x: f64[n], z: f64[n])) => y = mul(f32(x), f32(z))"},
             RuleVerdict::may_overflow);
+  // Products that nearly cancel magnify the rounding of the factors.
+  check_all({"y = f32(sub(mul(x: f64[n], z: f64[n]), x)) => y = sub(mul(f32(x), f32(z)), f32(x))"},
+            RuleVerdict::unknown);
   // One that it has no use for is not narrowed.
   check_all({"y = sub(add(x: f64[n], z: f64[n]), x) => y = z"}, RuleVerdict::rounds);
 }

@@ -1,10 +1,13 @@
 // Writes what changed the graph: steps, rewrites, the rules of each pass, and near misses.
 #include <algorithm>
 #include <map>
+#include <span>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
 #include "base/io/shown_path.hpp"
+#include "dsl/embedded_rules.hpp"
 #include "rewriter/rewriter.hpp"
 #include "viz/formats/page_writer.hpp"
 #include "viz/label.hpp"
@@ -32,11 +35,16 @@ const Rule* rule_named(const PageParts& in, const std::string& name) {
   return rule == rules.end() || !rule->name_span.valid() ? nullptr : &*rule;
 }
 
-/// Returns true for a rule of a file that is not the library's.
+/// Returns true for a rule of a file that is neither the library's nor a copy of one of its files.
 bool is_own(const PageParts& in, const std::string& name) {
   const Rule* rule = rule_named(in, name);
-  return rule != nullptr &&
-         !in.input.rules->context->sources.name(rule->name_span.source).starts_with("<library>");
+  if (rule == nullptr) return false;
+  const SourceMap& sources = in.input.rules->context->sources;
+  if (is_of_library(sources.name(rule->name_span.source))) return false;
+  const std::string_view text = sources.text(rule->name_span.source);
+  const std::span<const EmbeddedFile> library = embedded_rules();
+  return std::none_of(library.begin(), library.end(),
+                      [&](const EmbeddedFile& file) { return file.text == text; });
 }
 
 /// Counts the nodes of a version that compute something: no views, no literals.

@@ -50,9 +50,9 @@
                signed(rule.made - rule.gone), data.rulePlace(data.rewrites[rule.first])]),
       [1, 3]);
   const left = make('div');
+  const few = 8;
   if (data.versions > 1) {
     add(left, make('h2', rules.length ? 'Rules that fired' : 'No rule fired'));
-    const few = 8;
     if (rules.length) add(left, firedTable(rules.slice(0, few)));
     if (rules.length > few)
       add(left,
@@ -69,12 +69,14 @@
       if (!row[1]) return 'no node has an op of its pattern';
       return row[4].length ? row[4].map(([code, times]) => code + ' ×' + digits(times)).join(', ') : 'never matched';
     };
-    add(left, make('h2', 'Your rules that did not fire'),
-        table(
-            ['rule', 'why'],
-            silent.map(
-                name =>
-                    [$('misses') ? link(name, 'its near misses', () => tabs.open('misses')) : name, reason(name)])));
+    const silentTable = names => table(
+        ['rule', 'why'],
+        names.map(
+            name => [$('misses') ? link(name, 'its near misses', () => tabs.open('misses')) : name, reason(name)]));
+    add(left, make('h2', 'Your rules that did not fire'), silentTable(silent.slice(0, few)));
+    if (silent.length > few)
+      add(left,
+          add(make('details'), make('summary', digits(silent.length - few) + ' more'), silentTable(silent.slice(few))));
   }
   const idle = new Set(tried.filter(({row}) => !row[5] && !row[3]).map(({row}) => row[0]));
   for (const rule of rules) idle.delete(rule.name);
