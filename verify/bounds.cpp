@@ -178,6 +178,19 @@ class BoundedRun {
       return i == 0 || !among(op, {Primitive::embedding, Primitive::index});
     return is_float(dtype_of(value));
   }
+  /// Returns true if an operand is a literal, which a step that gives this dtype converts to f32 or
+  /// a narrower float.
+  [[nodiscard]] bool converts_literal(const BoundedProgram::Step& step, std::size_t i,
+                                      DType to) const {
+    if (!is_float(to) || to == DType::f64) return false;
+    const NodeId producer = graph_.producer(graph_.operand(step.node, i));
+    return producer.valid() && graph_.op_of(producer).is_literal();
+  }
+  static void add_conversion(const Numbers& literals, Numbers& errors) {
+    for (std::size_t k = 0; k < literals.size(); ++k)
+      if (std::isfinite(literals[k]))
+        errors[k] += std::fabs(literals[k] - static_cast<double>(static_cast<float>(literals[k])));
+  }
   [[nodiscard]] bool of_integers(const BoundedProgram::Step& step) const {
     return graph_.operand_count(step.node) > 0 && graph_.operand(step.node, 0).valid() &&
            !is_float(dtype_of(graph_.operand(step.node, 0)));
@@ -311,6 +324,7 @@ class BoundedRun {
       const Traced& x = *operand(step, rank, i);
       exact.push_back(elements_of<double>(x.exact));
       errors.push_back(x.errors());
+      if (converts_literal(step, i, p.to)) add_conversion(exact[i], errors[i]);
       sums.push_back(x.sums());
       Array packed = x.exact;
       packed.strides = row_major(packed.extents);

@@ -49,6 +49,9 @@ SPECIAL = {
     "logarithm": ("y = log1p(x: f32[*s]) => y = log(add(x, 1.0))", {"rounds"}),
     "sum_of_products": ("y = mm(add(a: f32[n, k], b: f32[n, k]), c: f32[k, m]) => y = add(mm(a, c), mm(b, c))", {"may_overflow", "differs_only_for"}),
     # The steps in the middle round to fewer bits, though the results do not.
+    # f32 rounds both literals to one number.
+    "rounded_literal": ("y = mul(x: f32[*s], 3.0000001) => y = mul(x, 3.0)", {"same_bits"}),
+    "changed_literal": ("y = mul(x: f32[*s], 3.000001) => y = mul(x, 3.0)", {"refuted"}),
     "narrow_steps": ("y = bf16(add(add(f32(a: bf16[*s]), f32(b: bf16[*s])), f32(c: bf16[*s]))) => y = add(add(a, b), c)", {"refuted"}),
     "narrow_operands": ("y = f16(add(a: f32[*s], b: f32[*s])) => y = add(f16(a), f16(b))", {"refuted"}),
     # A sum is f16 in the middle, and f32 where one sum has all terms.
