@@ -90,7 +90,8 @@ class Report {
     bytes();
     say("### What must hold\n\n" + promises_.print());
     if (!args_.output.empty()) {
-      need(std::make_shared<Context>(), write_section(args_.output, "Rewriting", processor(), text_));
+      need(std::make_shared<Context>(),
+           write_section(args_.output, "Rewriting", processor(), text_));
     }
     return promises_.kept() ? 0 : 1;
   }

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
-#include "import/fx/text/ast.hpp"
 #include "import/fx/fx.hpp"
+#include "import/fx/text/ast.hpp"
 #include "python/module.hpp"
 #include "python/seen_import.hpp"
 #include "python/torch_arguments.hpp"

@@ -88,7 +88,8 @@ class GpuBench {
                    [&](Table& t) { products(t); });
     out += section("Weights of 64 layers in one graph", {"what", "µs", "ratio"},
                    [&](Table& t) { weights(t); });
-    out += section("Decoder: capture, memory, and steps", {"what", ""}, [&](Table& t) { decoder(t); });
+    out +=
+        section("Decoder: capture, memory, and steps", {"what", ""}, [&](Table& t) { decoder(t); });
     return out + "### Limits\n\n" + promises_.print();
   }
   [[nodiscard]] bool kept() const { return promises_.kept(); }
@@ -477,7 +478,8 @@ int main(int argc, char** argv) {
   app.add_option("--driver", args.driver, "cuda, or host: everything runs, no time is shown")
       ->check(CLI::IsMember({"cuda", "host"}))
       ->capture_default_str();
-  app.add_option("--output", args.output, "also write the tables as a section of this Markdown page");
+  app.add_option("--output", args.output,
+                 "also write the tables as a section of this Markdown page");
   app.add_option("--more", args.more, "append this file of Markdown to the section");
   auto* cubins = app.add_option("--cubins", args.cubins,
                                 "a folder of compiled kernels, for a device without NVRTC");
@@ -493,10 +495,9 @@ int main(int argc, char** argv) {
     (void)bench.run();
     return 0;
   }
-  const std::string text =
-      (device ? machine() + ". Wall time, medians of 21."
-              : "Run on the emulator at small sizes, without times.") +
-      "\n\n" + bench.run() + more(args.more);
+  const std::string text = (device ? machine() + ". Wall time, medians of 21."
+                                   : "Run on the emulator at small sizes, without times.") +
+                           "\n\n" + bench.run() + more(args.more);
   std::cout << text;
   if (!args.output.empty())
     need(std::make_shared<pw::Context>(),

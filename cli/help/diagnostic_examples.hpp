@@ -8,7 +8,7 @@ namespace pw {
 
 struct DiagnosticExample {
   std::string_view code;
-  std::string_view wrong;   ///< `pwr check` reports the code for it
+  std::string_view wrong;  ///< `pwr check` reports the code for it
   std::string_view fixed;  ///< `pwr check` reports nothing for it
 };
 

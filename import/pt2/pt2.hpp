@@ -11,8 +11,8 @@
 
 #include "base/io/zip.hpp"
 #include "graph/dtype.hpp"
-#include "import/fx/text/ast.hpp"
 #include "import/fx/fx.hpp"
+#include "import/fx/text/ast.hpp"
 
 namespace pw::pt2 {
 

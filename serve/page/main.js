@@ -109,9 +109,11 @@ const page = (() => {
   /// Adds the verdicts on the rules, which take longer than the picture.
   async function judge(answer, took) {
     const rules = editor.text(),
-          found = await server.ask('verdicts', {ask: 'run', verdicts: true, share: {...shared(), graph: undefined}}, '');
+          found =
+              await server.ask('verdicts', {ask: 'run', verdicts: true, share: {...shared(), graph: undefined}}, '');
     if (!found || rules !== editor.text()) return;
-    const known = new Set(answer.problems.map(p => p.message)), more = found.problems.filter(p => !known.has(p.message));
+    const known = new Set(answer.problems.map(p => p.message)),
+          more = found.problems.filter(p => !known.has(p.message));
     if (more.length) show({...answer, page: '', problems: [...answer.problems, ...more]}, took);
   }
   /// Keeps the rules over a reload of the page.

@@ -6,8 +6,8 @@
 
 #include "graph/text/graph_json.hpp"
 #include "graph/text/text.hpp"
-#include "import/fx/text/ast.hpp"
 #include "import/fx/fx.hpp"
+#include "import/fx/text/ast.hpp"
 #include "tests/dsl/mutants.hpp"
 #include "tests/graph/library.hpp"
 #include "tests/shared_dump.hpp"

@@ -64,7 +64,13 @@ def special_numbers(x):
     ends = torch.where(x > 1, torch.inf, torch.where(x < -1, -torch.inf, x))
     odd = torch.where(y > 1, torch.nan, ends)
     parts = odd.nan_to_num(), odd.nan_to_num(0.5), odd.nan_to_num(0.5, 7.0, -7.0), torch.hypot(ends, y), torch.logaddexp(ends, ends.flip(2))
-    signs = torch.copysign(x, y), torch.copysign(x, F.relu(y) * -1.0), torch.copysign(x, -2.0), F.softshrink(odd, 0.3), torch.xlogy(F.relu(x), y.abs())
+    signs = (
+        torch.copysign(x, y),
+        torch.copysign(x, F.relu(y) * -1.0),
+        torch.copysign(x, -2.0),
+        F.softshrink(odd, 0.3),
+        torch.xlogy(F.relu(x), y.abs()),
+    )
     return parts + signs + (x.median(), odd.median(), x.median(1)[0], odd.median(-1, keepdim=True)[0], F.hardtanh((3 * x).long(), -2, 4))
 
 

@@ -22,7 +22,9 @@ class Overview(Page):
     @classmethod
     def prepare(cls):
         rules = Path(cls.folder.name, "own.pwr")
-        rules.write_text('use "llm"\nrule twice { y = neg(neg(x)) => y = x }\npass own = greedy { twice }\npipeline both { own o2 }\n', encoding="utf-8")
+        rules.write_text(
+            'use "llm"\nrule twice { y = neg(neg(x)) => y = x }\npass own = greedy { twice }\npipeline both { own o2 }\n', encoding="utf-8"
+        )
         cls.arguments = [*TINY, "-r", rules, "-p", "both"]
 
     def test_the_first_screen(self):

@@ -117,8 +117,7 @@ Json tried_json(const PageParts& in, const std::vector<PassStats>& passes) {
       if (stats.attempts == 0 && !own) continue;
       Json codes = Json::array();
       for (const auto& [code, times] : stats.rejections) codes.push_back({code, times});
-      rules.push_back(
-          {clean(rule), stats.attempts, stats.hits, stats.matches, codes, own ? 1 : 0});
+      rules.push_back({clean(rule), stats.attempts, stats.hits, stats.matches, codes, own ? 1 : 0});
     }
     out[std::to_string(++version)] = std::move(rules);
   }
