@@ -54,7 +54,8 @@ class CompiledPieces {
   std::unique_ptr<Backend> host_;
   std::vector<Class> classes_;
   std::vector<Kernel> kernels_;
-  /// By piece. Not shared: an op may identify its state by its layer.
+  /// Executables of the pieces that are not captured, by piece. Pieces of one class do not share
+  /// them: an op may identify its state by its layer.
   std::vector<std::unique_ptr<Executable>> between_;
   DimId attention_rows_;  ///< rows of every piece with attention kernels
 };

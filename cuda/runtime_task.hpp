@@ -44,7 +44,7 @@ struct RuntimeLog {
   void note(const std::string& text);
 };
 
-/// What a runtime runs, and where.
+/// Work of a runtime: the graph, its plan, and the device.
 struct RuntimeTask {
   const StitchedGraph& stitched;
   const Graph& source;

@@ -74,7 +74,7 @@ class ElementText {
   std::set<rows::SlotId> reciprocals_;                   // divisors with a reciprocal
   std::map<const rows::Statement*, std::string> words_;  // statements that move a pair's elements
   std::map<const rows::Statement*, Table> tables_;       // statements that read one
-  /// By argument, first element and columns.
+  /// Number of each table, by argument, first element and columns.
   std::map<std::tuple<std::size_t, rows::IndexId, std::int64_t>, std::size_t> table_numbers_;
 };
 

@@ -183,10 +183,10 @@ class TeamEmitter {
     const bool once = n >= 0 && n <= parts, whole = n >= 0 && n % parts == 0;
     // Threads without a pass may skip the body if it has no reduction, or if reductions stay within
     // a warp and whole warps have no pass.
-    const bool apart = n >= 0 && storage_.size().widest_within(s.first) <= 32 &&
-                       (n % parts) * part.size % 32 == 0 && kernel_.threads % 32 == 0 &&
-                       team.whole_warps;
-    const bool guarded = !whole && (TeamSize::reductions(s.first) == 0 || apart);
+    const bool separate = n >= 0 && storage_.size().widest_within(s.first) <= 32 &&
+                          (n % parts) * part.size % 32 == 0 && kernel_.threads % 32 == 0 &&
+                          team.whole_warps;
+    const bool guarded = !whole && (TeamSize::reductions(s.first) == 0 || separate);
     part.repeated = team.repeated || (!once && !(team.spread() && kernel_.schedule.passes == 1));
     part.blocks = 1;
     begin_passes(s, team, parts, depth);
@@ -200,7 +200,7 @@ class TeamEmitter {
       line(depth + 1, fmt::format("const long long i{} = {};", id, turn));
     } else if (guarded) {
       line(depth + 1, fmt::format("const long long i{} = {};", id, turn));
-      part.whole_warps = apart;
+      part.whole_warps = separate;
     } else {
       line(depth + 1, fmt::format("const bool l{} = {} < {};", id, turn, width(s.var)));
       line(depth + 1,

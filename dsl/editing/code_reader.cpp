@@ -222,7 +222,7 @@ std::size_t CodeReader::graph(std::size_t i) {
     ++brace;
   }
   if (item_.kind(brace) != Tok::lbrace) return brace;
-  const std::size_t end = item_.behind(brace);
+  const std::size_t end = item_.after(brace);
   const std::uint32_t outer = item_.open_scope(i, end);
   read(brace + 1, end == item_.end() && item_.kind(end - 1) != Tok::rbrace ? end : end - 1,
        In::block, NamePlace::value, true);
@@ -236,11 +236,11 @@ std::size_t CodeReader::op(std::size_t i) {
   i = item_.put_path(i, MentionKind::op, true);
   if (item_.outline().kind == Tok::op) item_.name_item_by_last();
   if (item_.kind(i) != Tok::lparen) return i;
-  std::size_t next = item_.behind(i);
+  std::size_t next = item_.after(i);
   read(i + 1, next - 1, In::operands, NamePlace::value);
   i = next;
   if (item_.kind(i) == Tok::lbrace) {
-    next = item_.behind(i);
+    next = item_.after(i);
     attribute_declarations(i + 1, next - 1);
     i = next;
   }
@@ -248,7 +248,7 @@ std::size_t CodeReader::op(std::size_t i) {
   while (is_name(item_.kind(i)) && !starts_item(&item_.token(i)))
     item_.put(i++, MentionKind::trait);
   if (item_.kind(i) != Tok::lbrace) return i;
-  next = item_.behind(i);
+  next = item_.after(i);
   read(i + 1, item_.kind(next - 1) == Tok::rbrace ? next - 1 : next, In::block, NamePlace::value);
   return next;
 }
@@ -269,7 +269,7 @@ void CodeReader::attribute_declarations(std::size_t i, std::size_t end) {
 
 std::size_t CodeReader::results(std::size_t i) {
   const bool many = item_.kind(i) == Tok::lparen;
-  const std::size_t end = many ? item_.behind(i) - 1 : item_.end();
+  const std::size_t end = many ? item_.after(i) - 1 : item_.end();
   if (many) ++i;
   while (i < end) {
     if (is_name(item_.kind(i)) &&
@@ -293,9 +293,9 @@ std::size_t CodeReader::type(std::size_t i, std::size_t end) {
   std::size_t next = i;
   if (is_name(item_.kind(next)) || item_.kind(next) == Tok::out) {
     next = item_.path_end(next);
-    if (item_.kind(next) == Tok::lparen) next = item_.behind(next);
+    if (item_.kind(next) == Tok::lparen) next = item_.after(next);
   }
-  if (item_.kind(next) == Tok::lbracket) next = item_.behind(next);
+  if (item_.kind(next) == Tok::lbracket) next = item_.after(next);
   next = std::min(std::max(next, i + 1), end);
   read(i, next, In::parens, NamePlace::dtype, false, true);
   return next;

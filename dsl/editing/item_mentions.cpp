@@ -24,7 +24,7 @@ std::string ItemMentions::word(std::size_t i) const {
   return kind(i) == Tok::quoted ? unescape(spelling(i)) : std::string(spelling(i));
 }
 
-std::size_t ItemMentions::behind(std::size_t i) const {
+std::size_t ItemMentions::after(std::size_t i) const {
   std::size_t depth = 0;
   for (; i < end_; ++i) {
     if (opens(kind(i))) ++depth;

@@ -34,7 +34,7 @@ class ItemMentions {
   [[nodiscard]] std::string word(std::size_t i) const;
   /// Returns the token after the bracket that closes the one at `i`; without one, the end of the
   /// item.
-  [[nodiscard]] std::size_t behind(std::size_t i) const;
+  [[nodiscard]] std::size_t after(std::size_t i) const;
   [[nodiscard]] std::size_t path_end(std::size_t i) const;
   /// Returns true for `mut` or `out` before an operand.
   [[nodiscard]] bool modifier(std::size_t i) const;

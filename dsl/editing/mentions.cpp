@@ -157,7 +157,7 @@ class ItemReader {
       item_.name_item_by_last();
     }
     if (item_.kind(i) != Tok::lparen) return;
-    std::size_t next = item_.behind(i);
+    std::size_t next = item_.after(i);
     foreign_parameters(i + 1, next - 1);
     i = next;
     if (item_.kind(i) == Tok::assign)
@@ -171,13 +171,13 @@ class ItemReader {
     if (item_.kind(i) == Tok::where) {
       // A set, `in {1, 2}`, opens a brace as well.
       while (brace < item_.end() && item_.kind(brace - 1) == Tok::in) {
-        brace = item_.behind(brace);
+        brace = item_.after(brace);
         while (brace < item_.end() && item_.kind(brace) != Tok::lbrace) ++brace;
       }
       code_.read(i + 1, brace, CodeReader::In::parens, NamePlace::guard);
     }
     if (brace < item_.end())
-      code_.read(brace + 1, item_.behind(brace) - 1, CodeReader::In::block, NamePlace::value);
+      code_.read(brace + 1, item_.after(brace) - 1, CodeReader::In::block, NamePlace::value);
   }
 
   /// Reads `self`, `dim | axis: T = 1`, `mut x`.
@@ -210,7 +210,7 @@ class ItemReader {
       return;
     }
     if (item_.kind(i) != Tok::lparen) return;
-    const std::size_t close = item_.behind(i) - 1;
+    const std::size_t close = item_.after(i) - 1;
     for (++i; i < close; ++i)
       if (is_word(item_.kind(i))) member(i, MentionKind::column, name);
     if (item_.kind(i = close + 1) != Tok::lbrace) return;
@@ -231,11 +231,11 @@ class ItemReader {
     if (item_.kind(i) == Tok::rec && is_name(item_.kind(i + 1))) ++i;
     item_.declare(i++, MentionKind::pattern);
     if (item_.kind(i) != Tok::lparen) return;
-    std::size_t next = item_.behind(i);
+    std::size_t next = item_.after(i);
     for (++i; i < next; ++i)
       if (is_name(item_.kind(i))) i = typed_name(i, next - 1, true);
     if (item_.kind(i) == Tok::lbrace) {
-      next = item_.behind(i);
+      next = item_.after(i);
       for (++i; i < next; ++i)
         if (is_name(item_.kind(i)) &&
             (item_.kind(i - 1) == Tok::comma || item_.kind(i - 1) == Tok::lbrace))
@@ -272,7 +272,7 @@ class ItemReader {
 
   void body(std::size_t brace) {
     if (item_.kind(brace) != Tok::lbrace) return;
-    const std::size_t end = item_.behind(brace);
+    const std::size_t end = item_.after(brace);
     code_.read(brace + 1, item_.kind(end - 1) == Tok::rbrace ? end - 1 : end, CodeReader::In::block,
                NamePlace::value);
   }

@@ -20,7 +20,7 @@ std::size_t PlanReader::reference(std::size_t i) {
     Mention& m = item_.put(i + 1, MentionKind::row);
     m.of = head;
   }
-  return item_.behind(i);
+  return item_.after(i);
 }
 
 bool PlanReader::is_strategy_word(Tok t) {
@@ -73,7 +73,7 @@ void PlanReader::pipeline(std::size_t i) {
   ++i;
   if (item_.kind(i) == Tok::for_ && item_.kind(i + 2) == Tok::in &&
       item_.kind(i + 3) == Tok::ranges)
-    i = item_.behind(i + 4);
+    i = item_.after(i + 4);
   strategy(i);
 }
 
@@ -179,7 +179,7 @@ std::size_t PlanReader::count(std::size_t i) {
         i = reference(i);
         continue;
       }
-      const std::size_t next = item_.behind(i + 1);
+      const std::size_t next = item_.after(i + 1);
       item_.put(i, MentionKind::callee);
       for (i += 2; i + 1 < next; ++i)
         if (is_name(item_.kind(i))) i = item_.put_path(i, MentionKind::callee) - 1;

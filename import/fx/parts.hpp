@@ -9,8 +9,8 @@
 
 namespace pw::fx {
 
-/// What every import has, in the order in which the parts refer to one another: the graph, what
-/// adds to it, its inputs, and calls of ops. Only the two importers, of dumps (convert.hpp) and of
+/// Parts of every import, in the order in which they refer to one another: the graph, the classes
+/// that add to it, its inputs, and calls of ops. Only the two importers, of dumps (convert.hpp) and of
 /// programs (call_importer.hpp), hold it; each part is given the few others that it needs.
 struct Parts {
   /// Creates the parts; the arguments must outlive them.

@@ -1,5 +1,5 @@
 // Division of integer polynomials: what the divisor divides exactly moves out, a bounded number of
-// periods is moved so that the rest lies between 0 and the divisor, and a common factor cancels.
+// periods is moved so that the rest is between 0 and the divisor, and a common factor cancels.
 // Only what then remains is an atom.
 #include "proof/integers/integers.hpp"
 

@@ -1,5 +1,5 @@
 // Fractions of polynomials over atoms: the field in which terms are compared. Coefficients are
-// exact rationals: a constant stands for the number that its 64 bits encode, whatever the dtype of
+// exact rationals: a constant means the number that its 64 bits encode, whatever the dtype of
 // its op.
 //
 // Programs round their constants: 1 / 1.4142135623730951 and 0.7071067811865476 differ in their

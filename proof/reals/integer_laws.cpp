@@ -304,8 +304,8 @@ Fraction IntegerLaws::reduce(const Term& term) {
       range_of(term.dtype));
 }
 
-/// Returns the greatest or least of exact values over an index. An extreme of an extreme is taken
-/// over its parts, and terms without the index move outside.
+/// Returns the greatest or least of exact values over an index. An extreme of an extreme
+/// becomes one over its parts, and terms without the index move outside.
 Fraction IntegerLaws::extreme_over(bool greatest, const Fraction& body, const Sums::Index& index) {
   if (!dependence_.depends(body, index.level)) return body;
   const Clauses clauses = order_.clauses_of(body);

@@ -22,7 +22,7 @@ std::optional<Reason> reason_left(const Strategy& leaf, StopReason stop, const S
 /// is declared over the match's.
 Reason reason_taken(const SeenMatch& seen, const RewriteStep& step, const MatchEvent& event,
                     bool together, bool above);
-/// Returns the reason of a match that stands when a `repeat` ends.
+/// Returns the reason of a match that remains when a `repeat` ends.
 Reason reason_out_of_rounds(const SeenMatch& seen, const std::string& pass);
 /// Returns the reason of a match that no pass took up. `left_out`: a pass that was skipped.
 Reason reason_unreached(const SeenMatch& seen, const std::string& left_out);

@@ -1,6 +1,6 @@
 // Gates of values: operands in the order of the pattern, numbers, results, and types.
 //
-// A value is bound where it is met first, and compared wherever it is met again. Types unify with
+// A value is bound at its first occurrence and compared at every later one. Types unify with
 // the environment (first-order unification, Robinson 1965, over dims in polynomial normal form).
 // Invariant: a check that more bindings may decide is deferred, never guessed. Cost: linear in the
 // operands and dims of a node.

@@ -19,7 +19,7 @@ EXCEPTIONS = {
     "graph/build.cpp": "a function of types: select",
     "graph/infer/evaluate_guard.cpp": "a function of guards: constant",
     "graph/text/type_text.cpp": "a function of SymPy: floor",
-    "proof/equal/transfer.cpp": "how a collective joins elements",
+    "proof/equal/transfer_collectives.cpp": "how a collective joins elements",
     "rewriter/engine/pass/pass_rule.cpp": "a function of guards: constant",
     "verify/samples/boundaries.cpp": "a function of guards: constant",
 }

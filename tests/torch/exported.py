@@ -127,7 +127,7 @@ class Programs(unittest.TestCase):
             program(torch.randn(4, 8))
 
     def test_checks(self):
-        """What raises in the exported module raises here and from a file, before anything is written."""
+        """Raises the errors of the exported module, here and from a file, before anything is written."""
 
         def asserted(x):
             x.add_(1)

@@ -88,7 +88,7 @@ struct PassRule {
 /// frontier take its place.
 std::vector<PassRule> prepare_rules(RunState& run, const Strategy& strategy, PassStats& stats);
 /// Maps the places of a rule to registers of the program. `quick`: its matches may be decided from
-/// the registers. `walk`: positions behind the cursor do not count.
+/// the registers. `walk`: positions before the cursor do not count.
 void map_registers(PassRule& rule, const ProgramRule& compiled, const Registers& registers,
                    bool quick, bool walk);
 /// Reads a structural match from the registers.

@@ -39,7 +39,7 @@ class Refusals {
   void note(PassRule& rule, NodeId anchor, const GateResult& outcome);
 
   RunState& run_;
-  /// By the node in the way. A waiting anchor has no pending entry for the match.
+  /// Candidates by the node in the way. A waiting anchor has no pending entry for the match.
   std::unordered_map<std::uint32_t, std::vector<NodeId>> waiters_;
   std::vector<NodeId> refused_;  ///< with a match that was refused for a path or a barrier
 };
