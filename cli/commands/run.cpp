@@ -394,7 +394,7 @@ void add_report_command(CLI::App& app, const Options& options) {
       "report", "Rewrite, split and plan a graph, and report all of it as a page or text");
   reported->add_to(*sub, false);
   sub->add_flag("--all", reported->all, "with --diff: list every row that differs")->configurable();
-  sub->add_flag("--run,--check", reported->run.execute,
+  sub->add_flag("--run", reported->run.execute,
                 "also execute the steps, and compare their results as run --check does")
       ->configurable();
   sub->add_option("-o,--output", reported->output,

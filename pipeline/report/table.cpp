@@ -125,11 +125,15 @@ std::string Table::print(const std::string& format) const {
 std::string Answer::print(const std::string& format) const {
   if (format == "json") return to_json(*this);
   std::string out;
-  for (const auto& [key, member] : members)
-    if (const auto* table = std::get_if<Table>(&member);
-        table != nullptr && (format != "table" || !table->empty()))
+  const Table* first = nullptr;
+  for (const auto& [key, member] : members) {
+    const auto* table = std::get_if<Table>(&member);
+    if (table == nullptr) continue;
+    if (first == nullptr) first = table;
+    if (format != "table" || !table->empty())
       out += (out.empty() ? "" : "\n") + table->print(format);
-  return out;
+  }
+  return out.empty() && first != nullptr ? first->print(format) : out;
 }
 
 }  // namespace pw
