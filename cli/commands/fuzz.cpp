@@ -47,10 +47,15 @@ void run_fuzz(const Options& options, const FuzzArgs& args) {
   Answer answer;
   answer.add("orders", order_run_table(report));
   answer.add("different", Cell(report.different.size()));
-  if (options.format != "table" || args.all) print_out(answer.print(options.format));
-  session.say(fmt::format("{}, seed {}: {} with a different result",
-                          counted(report.runs.size() - 1, "order"), request.options.seed,
-                          report.different.size()));
+  const std::string summary = fmt::format("{}, seed {}: {} with a different result",
+                                          counted(report.runs.size() - 1, "order"),
+                                          request.options.seed, report.different.size());
+  if (options.format == "table" && !args.all) {
+    print_out(summary + "\n");
+  } else {
+    print_out(answer.print(options.format));
+    session.say(summary);
+  }
   if (report.different.empty()) return;
   show(session, args, session.need(find_difference(graph, rules, request, session.log())));
   throw Exit{kNegative};

@@ -37,7 +37,8 @@ def members(kind):
 
 def stub_arguments(function):
     given = function.args
-    return [argument.arg for argument in given.posonlyargs + given.args + given.kwonlyargs]
+    variadic = [given.vararg] if given.vararg else []
+    return [argument.arg for argument in given.posonlyargs + given.args + variadic + given.kwonlyargs]
 
 
 def stub_optional(function):
