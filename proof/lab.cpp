@@ -1,3 +1,4 @@
+// Exports the provers of rules and of windows to verify/. Facts about sizes become assumptions.
 #include "proof/prove.hpp"
 #include "verify/prover.hpp"
 

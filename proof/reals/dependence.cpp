@@ -1,4 +1,5 @@
-// Occurrences of indices in fractions, memoized by atom.
+// Occurrences of indices in fractions, memoized by atom. Each query
+// recurses through the arguments of atoms; the memo bounds the work to one visit per key.
 #include "proof/reals/dependence.hpp"
 
 #include <algorithm>
@@ -45,6 +46,7 @@ bool Dependence::depends_at_all(Factor factor, std::uint32_t level) {
                      [&](FractionId arg) { return arg != kClause && depends(field_[arg], level); });
 }
 
+// An index may be read from an integer term, whose normal form may contain the level.
 bool Dependence::value_depends(Ix index, std::uint32_t level) {
   std::set<std::uint32_t> values;
   integers_.collect_values(index, values);

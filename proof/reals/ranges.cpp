@@ -1,4 +1,6 @@
-// Bounds of integer polynomials, by interval arithmetic on their monomials.
+// Bounds of integer polynomials, by interval arithmetic on their monomials (Moore 1966).
+// Invariant: the interval contains every value. It may be wider, since each occurrence of an atom
+// varies independently. An atom without a known range is unbounded, except that booleans are 0 or 1.
 #include "proof/reals/ranges.hpp"
 
 namespace pw::proof {
@@ -37,6 +39,7 @@ RationalInterval Ranges::interval(const Polynomial& p) const {
   return sum;
 }
 
+// Only polynomials are bounded: a quotient has the unbounded interval.
 RationalInterval Ranges::interval(const Fraction& f) const {
   if (f.under != number(1).under) return {};
   return interval(f.over);
