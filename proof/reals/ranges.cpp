@@ -1,6 +1,7 @@
 // Bounds of integer polynomials, by interval arithmetic on their monomials (Moore 1966).
 // Invariant: the interval contains every value. It may be wider, since each occurrence of an atom
-// varies independently. An atom without a known range is unbounded, except that booleans are 0 or 1.
+// varies independently. An atom without a known range is unbounded, except that booleans are 0
+// or 1.
 #include "proof/reals/ranges.hpp"
 
 namespace pw::proof {
