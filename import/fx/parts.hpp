@@ -10,8 +10,8 @@
 namespace pw::fx {
 
 /// Parts of every import, in the order in which they refer to one another: the graph, the classes
-/// that add to it, its inputs, and calls of ops. Only the two importers, of dumps (convert.hpp) and of
-/// programs (call_importer.hpp), hold it; each part is given the few others that it needs.
+/// that add to it, its inputs, and calls of ops. Only the two importers, of dumps (convert.hpp) and
+/// of programs (call_importer.hpp), hold it; each part is given the few others that it needs.
 struct Parts {
   /// Creates the parts; the arguments must outlive them.
   Parts(const ContextPtr& context, const FxOptions& options, const Function& function,

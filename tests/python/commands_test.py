@@ -125,7 +125,10 @@ class Commands(unittest.TestCase):
         said = []
         graph = pw.import_(ROOT / "examples/tiny-decoder.fx.txt", symbols="n=arg0_1.0,arg1_1.0", log=said.append)
         done = subprocess.run(
-            [PWR, "import", str(ROOT / "examples/tiny-decoder.fx.txt"), "--symbol", "n=arg0_1.0,arg1_1.0", "--all"], capture_output=True, text=True, check=True
+            [PWR, "import", str(ROOT / "examples/tiny-decoder.fx.txt"), "--symbol", "n=arg0_1.0,arg1_1.0", "--all"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         self.assertEqual(graph.text(), done.stdout)
         self.assertTrue(said)
