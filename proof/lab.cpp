@@ -1,4 +1,3 @@
-// Exports the provers of rules and of windows to verify/. Facts about sizes become assumptions.
 #include "proof/prove.hpp"
 #include "verify/prover.hpp"
 

@@ -133,10 +133,6 @@ class Runner {
     CheckedDocument checked = check_document(job);
     add(answer, checked.found);
     if (!checked.draft) return {};
-    if (ask_.verdicts) {
-      add(answer, judge_document(job, *checked.draft).found);
-      return {};
-    }
     answer.strategies = strategies_of(*text_, checked.draft->rules);
     add(answer, analyse_document(job, *checked.draft).found);
     if (!ask_.share.graph) return {};

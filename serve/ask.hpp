@@ -18,9 +18,8 @@ struct Ask {
     share,  ///< write a share file
   } kind = Kind::run;
   Share share;
-  bool verdicts = false;  ///< for run: judge the rules of the text instead of drawing
-  std::string picture;    ///< for run: the picture that the page shows, as PageAnswer::picture
-  std::string file;       ///< for open: its name
+  std::string picture;  ///< for run: the picture that the page shows, as PageAnswer::picture
+  std::string file;     ///< for open: its name
 };
 /// Fails with PW1603 if the JSON is not a valid request.
 Result<Ask> ask_from_json(std::string_view json);

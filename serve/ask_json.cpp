@@ -58,7 +58,6 @@ Result<Ask> ask_from_json(std::string_view text) {
   if (kind != "run" && kind != "share") return no_ask("its `ask` is not run, open or share");
   out.kind = kind == "run" ? Ask::Kind::run : Ask::Kind::share;
   out.picture = text_in(json, "picture");
-  out.verdicts = json.value("verdicts", Json()) == Json(true);
   const auto share = json.find("share");
   if (share == json.end()) return no_ask("it has no `share`");
   out.share = PW_TRY(share_from_json(share->dump(), "the request"));

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kRules = R"(// A rule is a pattern, =>, and its replacement.
 // Edit the rule: the graph on the right updates.
 rule add_norm {
-  r = add(x: T[*b, d], res: T[*b, d])
+  r = add(x, res)
   y = rms_norm(r, w){eps}
   =>
   y, r = fused_add_rms_norm(x, res, w){eps}

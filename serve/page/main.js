@@ -3,7 +3,6 @@ const page = (() => {
   const pause = 150;  // milliseconds from the last key to a request
   let graph = null;   // {name, symbols, text, id, sent}
   let pipeline = '', timer = 0, drawn = '', edited = false;
-  let judging = 0, given = '';  // given: the rules that the server handed out
 
   const file = make('span', {id: 'file'});
   const run = make(
@@ -64,13 +63,6 @@ const page = (() => {
     editor.set(share.rules);
     setGraph(share.graph);
     edited = false;
-    given = share.rules;
-    const last = kept();
-    if (last) {
-      editor.set(last.rules);
-      pipeline = last.pipeline;
-      edited = true;
-    }
     now();
   }
   function choose(name) {
@@ -79,10 +71,8 @@ const page = (() => {
   }
   function later(after = pause) {
     edited = true;
-    keep();
     problems.say('…', 'busy');
     clearTimeout(timer);
-    clearTimeout(judging);
     timer = setTimeout(now, after);
   }
   /// Sends a request, with the graph's text only if the server lacks it.
@@ -100,33 +90,7 @@ const page = (() => {
       return problems.say('the rules are too long: at most ' + settings.most_rules + ' bytes', 'bad');
     problems.say('checking…', 'busy');
     const began = performance.now(), answer = await question();
-    if (!answer) return;
-    const took = Math.round(performance.now() - began);
-    show(answer, took);
-    clearTimeout(judging);
-    if (!answer.problems.some(p => p.severity === 'error')) judging = setTimeout(() => judge(answer, took), 500);
-  }
-  /// Adds the verdicts on the rules, which take longer than the picture.
-  async function judge(answer, took) {
-    const rules = editor.text(),
-          found =
-              await server.ask('verdicts', {ask: 'run', verdicts: true, share: {...shared(), graph: undefined}}, '');
-    if (!found || rules !== editor.text()) return;
-    const known = new Set(answer.problems.map(p => p.message)),
-          more = found.problems.filter(p => !known.has(p.message));
-    if (more.length) show({...answer, page: '', problems: [...answer.problems, ...more]}, took);
-  }
-  /// Keeps the rules over a reload of the page.
-  function keep() {
-    try {
-      sessionStorage.setItem('piecewise', JSON.stringify({given, rules: editor.text(), pipeline}));
-    } catch {}
-  }
-  function kept() {
-    try {
-      const last = JSON.parse(sessionStorage.getItem('piecewise'));
-      return last && last.given === given && last.rules !== given ? last : null;
-    } catch { return null; }
+    if (answer) show(answer, Math.round(performance.now() - began));
   }
   function show(answer, took) {
     const errors = answer.problems.filter(p => p.severity === 'error').length,
@@ -135,14 +99,9 @@ const page = (() => {
     problems.show(answer.problems, answer.log);
     const words = errors ? counted(errors, 'mistake') : 'no mistakes';
     problems.say(
-        (errors       ? '✗ ' :
-             warnings ? '! ' :
-                        '✓ ') +
-            words + (warnings ? ', ' + counted(warnings, 'warning') : '') +
+        (errors ? '✗ ' : '✓ ') + words + (warnings ? ', ' + counted(warnings, 'warning') : '') +
             (answer.ran && !errors ? ' · ran ' + answer.ran : '') + ' · ' + took + ' ms',
-        errors       ? 'bad' :
-            warnings ? 'warned' :
-                       'good');
+        errors ? 'bad' : 'good');
     if (answer.strategies.length || !errors) offer(answer.strategies, answer.ran);
     if (answer.page) picture.show(answer.page);
     if (answer.picture) {
@@ -178,7 +137,7 @@ const page = (() => {
     if (answer.opened === 'share') return setShare(answer.share);
     edited = true;
     if (answer.opened === 'rules')
-      editor.set(answer.share.rules), keep();
+      editor.set(answer.share.rules);
     else
       setGraph({name: given.name, symbols: [], text: await given.text()});
     now();

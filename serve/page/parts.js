@@ -19,7 +19,7 @@ const randomId =
 /// Requests to the server, see docs/serve.md. Each lane has one at a time: a newer request cancels the previous one.
 const server = (() => {
   const token = new URLSearchParams(location.search).get('token');
-  const lanes = {run: randomId(), file: randomId(), verdicts: randomId()};
+  const lanes = {run: randomId(), file: randomId()};
   const waiting = {};
   async function get(path) { return fetch(path, {headers: {'X-Piecewise-Token': token}}); }
   /// Returns the answer, or null if a newer request replaced this one.
