@@ -53,32 +53,6 @@ HostArrays arrays_by(const py::object& over) {
           true};
 }
 
-/// A copy in a separate context: others may intern in the graph's context while it runs.
-Graph in_own_context(const Graph& graph) {
-  Graph out(fork(graph.context()), graph.name);
-  out.facts = graph.facts;
-  std::vector<ValueId> values(graph.value_bound());
-  for (ValueId v : graph.inputs())
-    values[v.index] = out.add_input(graph.value_name(v), graph.type(v), graph.input_kind(v));
-  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
-    NodeSpec spec;
-    spec.op = graph.op(n);
-    spec.attributes = graph.attributes(n);
-    spec.name = graph.node_name(n);
-    for (ValueId v : graph.operands(n)) spec.operands.push_back(v.valid() ? values[v.index] : v);
-    const std::size_t results = graph.result_count(n);
-    for (std::size_t r = 0; r < results; ++r) {
-      const ValueId v = graph.result(n, r);
-      spec.results.push_back({graph.type(v), std::string(graph.value_name(v))});
-    }
-    const NodeId made = out.add_node(spec);
-    for (std::size_t r = 0; r < results; ++r)
-      values[graph.result(n, r).index] = out.result(made, r);
-  }
-  for (ValueId v : graph.outputs()) out.add_output(values[v.index]);
-  return out;
-}
-
 /// The data of one call: symbols, and the resulting views of inputs and outputs.
 struct CallFrame {
   Step step;
@@ -291,6 +265,31 @@ class Compiled {
 };
 
 }  // namespace
+
+Graph in_own_context(const Graph& graph) {
+  Graph out(fork(graph.context()), graph.name);
+  out.facts = graph.facts;
+  std::vector<ValueId> values(graph.value_bound());
+  for (ValueId v : graph.inputs())
+    values[v.index] = out.add_input(graph.value_name(v), graph.type(v), graph.input_kind(v));
+  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
+    NodeSpec spec;
+    spec.op = graph.op(n);
+    spec.attributes = graph.attributes(n);
+    spec.name = graph.node_name(n);
+    for (ValueId v : graph.operands(n)) spec.operands.push_back(v.valid() ? values[v.index] : v);
+    const std::size_t results = graph.result_count(n);
+    for (std::size_t r = 0; r < results; ++r) {
+      const ValueId v = graph.result(n, r);
+      spec.results.push_back({graph.type(v), std::string(graph.value_name(v))});
+    }
+    const NodeId made = out.add_node(spec);
+    for (std::size_t r = 0; r < results; ++r)
+      values[graph.result(n, r).index] = out.result(made, r);
+  }
+  for (ValueId v : graph.outputs()) out.add_output(values[v.index]);
+  return out;
+}
 
 void add_compiled(py::module_& module) {
   module.def(

@@ -54,6 +54,9 @@ struct PyGraph {
   Graph graph;
 };
 
+/// Returns a copy in a separate context: others may intern in the graph's context while it runs.
+Graph in_own_context(const Graph& graph);
+
 struct PyRules {
   ContextPtr context;
   std::shared_ptr<const RuleSet> set;
@@ -90,6 +93,8 @@ void add_fx_graph(pybind11::module_& module);
 void add_seen_import(pybind11::module_& module);
 /// Adds Compiled: a graph compiled once, which runs on the caller's memory.
 void add_compiled(pybind11::module_& module);
+/// Adds Device and DeviceProgram: a graph compiled for a device, enqueued on the caller's stream.
+void add_device(pybind11::module_& module);
 /// Adds the changes of a run.
 void add_changes(pybind11::module_& module);
 /// Adds texts stored in the compile cache.

@@ -1,5 +1,6 @@
 #include "cuda/device/cuda_driver.hpp"
 
+#include <boost/container/small_vector.hpp>
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -69,12 +70,15 @@ Opened open_library(const CudaDriverOptions& options) {
   if (begun != 0)
     return is(DriverState::no_device, fmt::format("{} (CUDA {}) cannot start: {}", path,
                                                   version_text(version), error_text(f, begun)));
-  if (f.device_count(&devices) != 0 || devices == 0)
+  if (f.device_count(&devices) != 0 || devices <= options.device)
     return is(DriverState::no_device,
-              fmt::format("{} (CUDA {}) has no device", path, version_text(version)));
+              devices == 0
+                  ? fmt::format("{} (CUDA {}) has no device", path, version_text(version))
+                  : fmt::format("{} (CUDA {}) has devices 0 to {}, but device {} is requested",
+                                path, version_text(version), devices - 1, options.device));
   char name[128] = {};
   int major = 0, minor = 0;
-  if (f.device_get(&out.device, 0) != 0 || f.device_name(name, 127, out.device) != 0 ||
+  if (f.device_get(&out.device, options.device) != 0 || f.device_name(name, 127, out.device) != 0 ||
       f.device_attribute(&major, kMajor, out.device) != 0 ||
       f.device_attribute(&minor, kMinor, out.device) != 0)
     return is(DriverState::no_device, path + " does not report its device");
@@ -110,6 +114,7 @@ struct CudaDriver::State {
   Opened opened;
   CudaDriverOptions options;
   Nvrtc nvrtc = Nvrtc::open();
+  void* context = nullptr;  ///< the device's primary context
   void* stream = nullptr;
   struct Loaded {
     void* module = nullptr;
@@ -189,20 +194,27 @@ struct CudaDriver::State {
   }
 };
 
+/// Returns a kernel's launch without its parameters.
+CudaKernelNode kernel_node(const Kernel& kernel, void* function, const LaunchNode& node) {
+  CudaKernelNode out;
+  out.function = function;
+  out.grid[0] =
+      static_cast<unsigned>((node.params[0] + kernel.rows_per_block - 1) / kernel.rows_per_block);
+  out.grid[1] = static_cast<unsigned>(kernel.column_blocks);
+  out.block[0] = static_cast<unsigned>(kernel.threads);
+  out.shared_bytes = static_cast<unsigned>(kernel.shared_bytes);
+  return out;
+}
+
 /// A kernel launch, with the memory of its parameters.
 class CudaLaunch {
  public:
-  CudaLaunch(const Kernel& kernel, void* function, const LaunchNode& node) {
+  CudaLaunch(const Kernel& kernel, void* function, const LaunchNode& node)
+      : node_(kernel_node(kernel, function, node)) {
     for (const auto* tensors : {&node.reads, &node.writes})
       for (const DeviceTensor& t : *tensors) values_.push_back(t.address);
     for (std::int64_t p : node.params) values_.push_back(static_cast<std::uint64_t>(p));
     for (std::uint64_t& v : values_) params_.push_back(&v);
-    node_.function = function;
-    node_.grid[0] =
-        static_cast<unsigned>((node.params[0] + kernel.rows_per_block - 1) / kernel.rows_per_block);
-    node_.grid[1] = static_cast<unsigned>(kernel.column_blocks);
-    node_.block[0] = static_cast<unsigned>(kernel.threads);
-    node_.shared_bytes = static_cast<unsigned>(kernel.shared_bytes);
     node_.params = params_.data();
   }
   CudaLaunch(const CudaLaunch&) = delete;
@@ -248,11 +260,10 @@ Result<std::unique_ptr<CudaDriver>> CudaDriver::open(const CudaDriverOptions& op
                          fmt::format("{}: {}", cuda::name(status.state), status.text),
                          "use `--driver host` to emulate the kernels and graphs on the CPU"));
   const CudaFunctions& f = state->f();
-  void* context = nullptr;
-  PW_TRY(state->check(f.context_retain(&context, state->opened.device), "retain a context"));
+  PW_TRY(state->check(f.context_retain(&state->context, state->opened.device), "retain a context"));
   std::unique_ptr<CudaDriver> driver(new CudaDriver(std::move(state)));
   State& s = *driver->state_;
-  PW_TRY(s.check(f.context_set(context), "set the current context"));
+  PW_TRY(driver->enter());
   PW_TRY(s.check(s.f().stream_create(&s.stream, 1), "create a stream"));
   return driver;
 }
@@ -429,6 +440,93 @@ Status CudaDriver::launch(const LaunchNode& node) {
   return state_->wait(f.launch(n.function, n.grid[0], n.grid[1], 1, n.block[0], 1, 1,
                                n.shared_bytes, state_->stream, n.params, nullptr),
                       "launch " + node.name);
+}
+
+class CudaDriver::KernelOnStream final : public StreamLaunch {
+ public:
+  KernelOnStream(const State& state, const State::Loaded& loaded, const LaunchNode& node)
+      : state_(state),
+        name_(node.name),
+        node_(kernel_node(loaded.kernel, loaded.function, node)),
+        sizes_(node.params.begin(), node.params.end()) {}
+
+  Status enqueue(std::span<const Address> tensors, Stream stream) const override {
+    boost::container::small_vector<std::uint64_t, 48> values(tensors.begin(), tensors.end());
+    values.insert(values.end(), sizes_.begin(), sizes_.end());
+    boost::container::small_vector<void*, 48> parameters;
+    for (std::uint64_t& value : values) parameters.push_back(&value);
+    const int code = state_.f().launch(node_.function, node_.grid[0], node_.grid[1], 1,
+                                       node_.block[0], 1, 1, node_.shared_bytes,
+                                       reinterpret_cast<void*>(stream), parameters.data(), nullptr);
+    return code == 0 ? Status() : state_.check(code, "launch " + name_);
+  }
+
+ private:
+  const State& state_;
+  std::string name_;
+  CudaKernelNode node_;
+  std::vector<std::uint64_t> sizes_;
+};
+
+class CudaDriver::ProductOnStream final : public StreamLaunch {
+ public:
+  ProductOnStream(State& state, ChosenProduct chosen, LaunchNode node)
+      : state_(state), chosen_(std::move(chosen)), node_(std::move(node)) {}
+
+  Status enqueue(std::span<const Address> tensors, Stream stream) const override {
+    LaunchNode node = node_;
+    std::size_t at = 0;
+    for (auto* of : {&node.reads, &node.writes})
+      for (DeviceTensor& tensor : *of) tensor.address = tensors[at++];
+    LtAddresses addresses = addresses_of(*node.library->product, node.reads, node.writes[0]);
+    if (node.writes.size() > 1) addresses.workspace = node.writes[1].address;
+    return state_.lt->multiply(chosen_.product, addresses, chosen_.algorithm,
+                               reinterpret_cast<void*>(stream));
+  }
+
+ private:
+  State& state_;
+  ChosenProduct chosen_;
+  LaunchNode node_;
+};
+
+class CudaDriver::CopyOnStream final : public StreamLaunch {
+ public:
+  CopyOnStream(const State& state, std::int64_t bytes) : state_(state), bytes_(bytes) {}
+  Status enqueue(std::span<const Address> tensors, Stream stream) const override {
+    return state_.check(state_.f().copy(tensors[1], tensors[0], static_cast<std::size_t>(bytes_),
+                                        reinterpret_cast<void*>(stream)),
+                        "copy on the device");
+  }
+
+ private:
+  const State& state_;
+  std::int64_t bytes_;
+};
+
+Result<std::unique_ptr<StreamLaunch>> CudaDriver::prepare(LaunchNode node) {
+  if (node.kind == LaunchNode::Kind::copy)
+    return std::make_unique<CopyOnStream>(*state_, node.reads[0].bytes());
+  if (node.kind == LaunchNode::Kind::library) {
+    auto chosen = PW_TRY(state_->choose(node));
+    return std::make_unique<ProductOnStream>(*state_, std::move(chosen), std::move(node));
+  }
+  const auto loaded = state_->kernels.find(node.name);
+  if (loaded == state_->kernels.end())
+    return fail(error_in(node.name, "PW1223", "the kernel was not loaded"));
+  return std::make_unique<KernelOnStream>(*state_, loaded->second, node);
+}
+
+Status CudaDriver::fill_on(Stream stream, Address at, int byte, std::int64_t bytes) {
+  return state_->check(
+      state_->f().fill(at, static_cast<unsigned char>(byte), static_cast<std::size_t>(bytes),
+                       reinterpret_cast<void*>(stream)),
+      "fill memory");
+}
+
+Status CudaDriver::enter() {
+  const int code = state_->f().context_set(state_->context);
+  return code == 0 ? Status() : state_->check(code, "set the current context");
 }
 
 /// Runs on the host with copies in both directions: correct for every op, but slow.

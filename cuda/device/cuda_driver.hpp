@@ -25,6 +25,7 @@ struct DriverStatus {
 struct CudaDriverOptions {
   /// Path of libcuda; empty: $PWR_CUDA_DRIVER, else libcuda.so.1 on the loader's path.
   std::string library;
+  int device = 0;  ///< index of the device
   bool strict = false;
   CompileCache* cache = nullptr;  ///< cache of cubins
   /// Folder with cubins of prepare_cubin(), for machines without NVRTC; missing cubins are compiled
@@ -38,7 +39,8 @@ class CudaDriver final : public Driver {
  public:
   /// Returns the state of the driver on this machine. Never fails.
   [[nodiscard]] static DriverStatus probe(const CudaDriverOptions& options = {});
-  /// Opens the first device. Fails with PW1260 and the status if there is none.
+  /// Opens a device and retains its primary context. Fails with PW1260 and the status if there is
+  /// none.
   static Result<std::unique_ptr<CudaDriver>> open(const CudaDriverOptions& options = {});
   ~CudaDriver() override;
   CudaDriver(const CudaDriver&) = delete;
@@ -65,12 +67,18 @@ class CudaDriver final : public Driver {
   Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) override;
   /// Launches one node. A product without a cuBLASLt algorithm runs on the host.
   Status launch(const LaunchNode& node) override;
+  Result<std::unique_ptr<StreamLaunch>> prepare(LaunchNode node) override;
+  Status fill_on(Stream stream, Address at, int byte, std::int64_t bytes) override;
+  Status enter() override;
   Status run(Executable& executable, std::span<const DeviceTensor> inputs,
              std::span<const DeviceTensor> outputs, const RunContext& context) override;
 
  private:
   struct State;
   class Replay;
+  class KernelOnStream;
+  class ProductOnStream;
+  class CopyOnStream;
   explicit CudaDriver(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -119,6 +119,17 @@ struct DeviceMemory {
   std::int64_t free = 0, total = 0;  ///< bytes
 };
 
+/// The driver's handle of a queue of launches; 0: the default stream.
+using Stream = std::uint64_t;
+
+/// A launch with fixed sizes, for any addresses. Thread-safe.
+class StreamLaunch {
+ public:
+  virtual ~StreamLaunch() = default;
+  /// Enqueues the launch without waiting for it. `tensors`: the node's reads, then its writes.
+  virtual Status enqueue(std::span<const Address> tensors, Stream stream) const = 0;
+};
+
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -152,6 +163,13 @@ class Driver {
   virtual Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) = 0;
   /// Launches one node and waits for its end.
   virtual Status launch(const LaunchNode& node) = 0;
+  /// Prepares a node for any addresses; its own are ignored. Fails with PW1223 if its kernel was
+  /// not loaded, and with PW1261 if no library supports a product.
+  virtual Result<std::unique_ptr<StreamLaunch>> prepare(LaunchNode node) = 0;
+  /// Enqueues setting all bytes to one value.
+  virtual Status fill_on(Stream stream, Address at, int byte, std::int64_t bytes) = 0;
+  /// Makes the device current in the calling thread, for enqueuing.
+  virtual Status enter() { return {}; }
   /// Runs an op between graphs, on tensors in device memory.
   virtual Status run(Executable& executable, std::span<const DeviceTensor> inputs,
                      std::span<const DeviceTensor> outputs, const RunContext& context) = 0;

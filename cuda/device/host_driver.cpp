@@ -127,6 +127,7 @@ Status HostDriver::fill(Address at, int byte, std::int64_t bytes) {
 }
 
 Status HostDriver::load(std::span<const Kernel> kernels) {
+  const std::lock_guard lock(turn_);
   std::vector<Kernel> fresh;
   for (const Kernel& k : kernels)
     if (module_of_.emplace(k.name, modules_.size()).second) {
@@ -170,6 +171,10 @@ Status HostDriver::run_node(const LaunchNode& node, std::uint64_t seed) {
     for (const DeviceTensor& t : *tensors)
       if (auto ok = check(t.range(), node.name); !ok) return ok;
   }
+  return run_unchecked(node, seed);
+}
+
+Status HostDriver::run_unchecked(const LaunchNode& node, std::uint64_t seed) {
   switch (node.kind) {
     case LaunchNode::Kind::copy:
       std::memmove(pointer(node.writes[0].address), pointer(node.reads[0].address),
@@ -214,6 +219,35 @@ std::optional<LaunchAccesses> HostDriver::foretell(const LaunchNode& node) const
                         static_cast<std::size_t>(array.bytes() / size_of(DType::i64)));
     }
   return count_accesses(*tree->second, arguments.size(), node.params, data);
+}
+
+class HostDriver::OnStream final : public StreamLaunch {
+ public:
+  OnStream(HostDriver& driver, LaunchNode node) : driver_(driver), node_(std::move(node)) {}
+
+  Status enqueue(std::span<const Address> tensors, Stream) const override {
+    LaunchNode node = node_;
+    std::size_t at = 0;
+    for (auto* of : {&node.reads, &node.writes})
+      for (DeviceTensor& tensor : *of) tensor.address = tensors[at++];
+    const std::lock_guard lock(driver_.turn_);
+    return driver_.run_unchecked(node, combine(driver_.options_.seed, driver_.enqueued_++));
+  }
+
+ private:
+  HostDriver& driver_;
+  LaunchNode node_;
+};
+
+Result<std::unique_ptr<StreamLaunch>> HostDriver::prepare(LaunchNode node) {
+  if (node.kind == LaunchNode::Kind::kernel && !module_of_.contains(node.name))
+    return fail(error_in(node.name, "PW1223", "the kernel was not loaded"));
+  return std::make_unique<OnStream>(*this, std::move(node));
+}
+
+Status HostDriver::fill_on(Stream, Address at, int byte, std::int64_t bytes) {
+  std::memset(pointer(at), byte, static_cast<std::size_t>(bytes));
+  return {};
 }
 
 Status HostDriver::launch(const LaunchNode& node) {

@@ -1,9 +1,11 @@
 // An emulator of the device. Memory is the host's, kernels are the unchanged CUDA source run on
 // fibers (see host_run.hpp), and a CPU backend runs library calls. A graph's nodes run in a random
-// order, drawn from a seed and consistent with its edges, so that a missing edge shows.
+// order, drawn from a seed and consistent with its edges, so that a missing edge shows. A stream
+// runs each launch at once, one launch at a time over all threads, on any memory of the process.
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <optional>
 
 #include "cuda/device/driver.hpp"
@@ -40,6 +42,8 @@ class HostDriver : public Driver {
   Status load(std::span<const Kernel> kernels) override;
   Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) override;
   Status launch(const LaunchNode& node) override;
+  Result<std::unique_ptr<StreamLaunch>> prepare(LaunchNode node) override;
+  Status fill_on(Stream stream, Address at, int byte, std::int64_t bytes) override;
   Status run(Executable& executable, std::span<const DeviceTensor> inputs,
              std::span<const DeviceTensor> outputs, const RunContext& context) override;
 
@@ -65,8 +69,10 @@ class HostDriver : public Driver {
 
  private:
   class Replay;
+  class OnStream;
   [[nodiscard]] Status check(const MemoryRange& range, const std::string& what) const;
   Status run_node(const LaunchNode& node, std::uint64_t seed);
+  Status run_unchecked(const LaunchNode& node, std::uint64_t seed);
   Status run_kernel(const LaunchNode& node, std::uint64_t seed);
   [[nodiscard]] std::optional<LaunchAccesses> foretell(const LaunchNode& node) const;
 
@@ -78,8 +84,9 @@ class HostDriver : public Driver {
   std::map<std::string, std::shared_ptr<const AccessTree>> trees_;  ///< by kernel
   std::map<std::string, Touched> touched_;
   std::int64_t copied_ = 0;
-  std::size_t graphs_ = 0, replays_ = 0;
+  std::size_t graphs_ = 0, replays_ = 0, enqueued_ = 0;
   bool broken_ = false;
+  std::mutex turn_;  ///< held by a launch on a stream, and while kernels are loaded
 };
 
 }  // namespace pw::cuda

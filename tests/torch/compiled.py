@@ -467,10 +467,12 @@ class Compiles(Case):
 
 
 class Training(Case):
+    options = {}
+
     def steps(self, model, inputs, count=3):
         """The largest difference of losses and gradients over some steps."""
         other = copy.deepcopy(model)
-        compiled = torch.compile(other, backend="piecewise")
+        compiled = torch.compile(other, backend="piecewise", options=self.options)
         runs = [(one, call, torch.optim.SGD(one.parameters(), lr=0.1)) for one, call in ((model, model), (other, compiled))]
         worst = 0.0
         for _ in range(count):

@@ -13,6 +13,7 @@ from _piecewise import Error
 
 from .checks import as_pytorch, is_failed
 from .frozen import FrozenWeights
+from .devices import OnDevice, aligned
 from .hosted import HostCalls, laid_out
 from .storage import Place, part_of, row_major
 from .fx_import import DTYPES, FxImport, evaluated
@@ -32,12 +33,19 @@ class Call:
     """A compiled graph in AOT autograd's boxed calling convention: takes a list of arguments and empties it. Thread-safe and reentrant."""
 
     def __init__(
-        self, imported: FxImport, graph: _piecewise.Graph, compiled: _piecewise.Compiled, hosted: HostCalls, frozen: t.Optional[FrozenWeights] = None
+        self,
+        imported: FxImport,
+        graph: _piecewise.Graph,
+        compiled: t.Union[_piecewise.Compiled, OnDevice],
+        hosted: HostCalls,
+        frozen: t.Optional[FrozenWeights] = None,
     ):
         self._boxed_call = True  # stored on the object: wrappers do not copy class attributes
         self._compiled = compiled
         self._frozen = frozen
         self._run = compiled.run if frozen is None else frozen.run
+        self._ready = aligned if isinstance(compiled, OnDevice) else torch.Tensor.contiguous
+        self._place = compiled.place if isinstance(compiled, OnDevice) else None
         self._hosted = hosted
         self._in_pytorch = imported.run
         self._outputs = imported.outputs
@@ -72,8 +80,8 @@ class Call:
         sizes, views = self._known.get(key) or self._sizes(key, symbols)
         given = [args[place] if isinstance(place, int) else place for place in self._inputs]
         said = self._frozen.place(given) if self._frozen is not None else ()
-        given = [tensor if tensor.is_contiguous() else tensor.contiguous() for tensor in given]
-        results = [torch.empty(extents, dtype=dtype) for dtype, extents, _ in sizes]
+        given = [self._ready(tensor) for tensor in given]
+        results = [torch.empty(extents, dtype=dtype, device=self._place) for dtype, extents, _ in sizes]
         before = None if self._hosted.plain else self._hosted.begin(args, symbols)
         try:
             self._run([t.data_ptr() for t in given], [t.data_ptr() for t in results], symbols, *said)

@@ -73,7 +73,7 @@ def rules_of(options: Options, session: _piecewise.Session) -> _piecewise.Rules:
     rules = session.rules([*options.rules, *([FROZEN] if options.frozen else [])])
     for what, name, names in (
         ("pipeline", options.pipeline, ["", *rules.pipelines]),
-        ("backend", options.backend, [engine["name"] for engine in _piecewise.engines()]),
+        ("backend", options.backend, ["auto", *(engine["name"] for engine in _piecewise.engines())]),
     ):
         if name not in names:
             raise Error(f"there is no {what} `{name}`; there are {', '.join(filter(None, names))}")

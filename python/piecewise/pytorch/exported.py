@@ -19,13 +19,14 @@ from .calls import over
 from .compiler import rules_of
 from .conditions import holds, kept_condition, take_asserts, with_checks
 from .decompositions import decompositions
+from .devices import engine_of
 from .frozen import FrozenWeights
 from .guards import conditions, shape_env, symbol_range
 from .hosted import HostCalls, kept_sites
 from .options import Options
 from .storage import Place, part_of, read_memory, row_major, shared_outputs
 from .taking import pipelines
-from .fx_import import DTYPES, FxImport, Refused, evaluated, expression
+from .fx_import import CPU, DTYPES, FxImport, Refused, evaluated, expression
 
 _FORMAT = 5
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
@@ -106,7 +107,7 @@ class _Reader:
         return {
             "format": _FORMAT,
             "graph": text,
-            "backend": self._options.backend,
+            "backend": engine_of(self._options, CPU),
             "frozen": self._options.frozen,
             "check": self._options.check,
             "weights": self._weights,

@@ -36,11 +36,20 @@ class Refused(Exception):
     """The reason why a graph cannot be imported."""
 
 
-def type_text(value: t.Any) -> str:
-    """Formats a type as torch prints it: f32[s0, 64], Sym(s0); empty for anything but a tensor or a number."""
+CPU = torch.device("cpu")
+
+
+def is_on(device: torch.device, place: torch.device) -> bool:
+    """Returns True if a device that a call or tensor names is the graph's; a device without an index is the current one."""
+    return device.type == place.type and (device.type == "cpu" or device.index in (None, place.index))
+
+
+def type_text(value: t.Any, place: torch.device = CPU) -> str:
+    """Formats a type as torch prints it: f32[s0, 64], Sym(s0); empty for anything but a tensor or a number. `place`: the graph's device."""
     if isinstance(value, torch.Tensor):
-        if value.layout != torch.strided or value.device.type != "cpu":
-            raise Refused(f"a tensor is {value.layout} on {value.device}: only strided tensors in CPU memory are supported")
+        if value.layout != torch.strided or not is_on(value.device, place):
+            where = "in CPU memory" if place.type == "cpu" else f"on {place}"
+            raise Refused(f"a tensor is {value.layout} on {value.device}: only strided tensors {where} are supported")
         dtype = _NAMES.get(value.dtype)
         if dtype is None:
             raise Refused(f"a tensor has the dtype {value.dtype}, which Piecewise lacks")
@@ -65,10 +74,11 @@ class _Torch:
     """Callbacks from FxGraph to torch; `ops` records the overloads that were resolved."""
 
     node, tensor, strided, dtypes = torch.fx.Node, torch.Tensor, torch.strided, _NAMES
-    type = staticmethod(type_text)
 
-    def __init__(self):
+    def __init__(self, place: torch.device = CPU):
         self.ops: t.Dict[torch._ops.OpOverload, None] = {}
+        self._place = place
+        self.type = functools.partial(type_text, place=place)
 
     def target(self, target: t.Any) -> str:
         if isinstance(target, torch._ops.OpOverload):
@@ -95,7 +105,7 @@ class _Torch:
         if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
             return Ref(str(value))
         if isinstance(value, torch.device):
-            if value.type != "cpu":
+            if not is_on(value, self._place):
                 raise Refused(f"a call names the device {value}")
             return Ref("torch.device")
         if isinstance(value, torch._ops.OpOverload):
@@ -136,8 +146,9 @@ class FxImport:
         own_attention: bool = False,
         views: t.Optional[t.Callable[[torch.fx.Graph], t.Mapping[torch.fx.Node, t.Any]]] = None,
         guarded: bool = True,
+        place: torch.device = CPU,
     ):
-        """`owner` has the attributes that the graph reads; `static`: which arguments are weights. See Options.own_attention. `views`: see storage.shared_outputs. `guarded`: the graph is called only if PyTorch's guards hold."""
+        """`owner` has the attributes that the graph reads; `static`: which arguments are weights. See Options.own_attention. `views`: see storage.shared_outputs. `guarded`: the graph is called only if PyTorch's guards hold. `place`: the device of its tensors."""
         self.graph = graph
         self._owner = owner
         self.symbols: t.Dict[str, t.Tuple[int, int]] = {}  # by symbol: the argument, and its dim; -1: the argument itself
@@ -151,7 +162,7 @@ class FxImport:
         )  # ("argument", i), ("result", k), ("number", expression), ("value", v), or ("view", (argument or result, place, that of its base, dtype))
         self.results: t.List[torch.Tensor] = []  # fake tensors of computed results
         self._count = 0  # of arguments so far
-        self._torch = _Torch()
+        self._torch = _Torch(place)
         self._graph = _piecewise.FxGraph(session, "torch", not own_attention, self._torch)
         self._static = static
         self._guarded = guarded
@@ -209,7 +220,7 @@ class FxImport:
             size = expression(extent)
             if isinstance(size, sympy.Symbol):
                 self.symbols.setdefault(size.name, (index, dim))
-        self._graph.input(node.name, type_text(value), "weight" if index in self._static else "input")
+        self._graph.input(node.name, self._torch.type(value), "weight" if index in self._static else "input")
 
     def _get_attr(self, node):
         value = self._owner
@@ -219,7 +230,7 @@ class FxImport:
             raise Refused(f"the attribute {node.target} is a {type(value).__name__}")
         with unset_fake_temporarily():
             self.constants[node.name] = value.detach().contiguous()
-        self._graph.input(node.name, type_text(value), "weight")
+        self._graph.input(node.name, self._torch.type(value), "weight")
 
     def _call_method(self, node):
         raise Refused(f"it calls the method {node.target}")

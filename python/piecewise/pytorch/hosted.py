@@ -161,7 +161,7 @@ def kept_sites(graph: torch.fx.Graph, left: t.Container[str]) -> t.Dict[str, t.A
 
 def laid_out(tensor: torch.Tensor, place: Place, memory: t.Optional[torch.Tensor] = None) -> torch.Tensor:
     """Returns a copy with this layout, in new memory or in `this`; elements along a dim of stride 0 are shared, as in PyTorch's expanded tensors."""
-    memory = torch.empty(place.span, dtype=tensor.dtype) if memory is None else memory
+    memory = torch.empty(place.span, dtype=tensor.dtype, device=tensor.device) if memory is None else memory
     out = memory.as_strided(place.sizes, place.strides, place.offset)
     if not tensor.numel():
         return out
@@ -172,7 +172,7 @@ def laid_out(tensor: torch.Tensor, place: Place, memory: t.Optional[torch.Tensor
     if torch._debug_has_internal_overlap(to) == 0:
         to.copy_(tensor)
     else:  # overlapping windows: an element is at several places
-        memory[torch.arange(memory.numel()).as_strided(tensor.shape, place.strides, place.offset).flatten()] = tensor.flatten()
+        memory[torch.arange(memory.numel(), device=memory.device).as_strided(tensor.shape, place.strides, place.offset).flatten()] = tensor.flatten()
     return out
 
 

@@ -17,7 +17,8 @@ FROZEN = "frozen"  # the rules for frozen weights, and their pipeline
 class Options:
     """The options of the backend; two backends with equal options are equal.
 
-    rules: files, or names of the library. pipeline: one of theirs; "" rewrites nothing. params of the rules as {"tp": 2}. backend: eager, cpu, interpreter.
+    rules: files, or names of the library. pipeline: one of theirs; "" rewrites nothing. params of the rules as {"tp": 2}. backend: eager, cpu, interpreter, cuda; auto: cpu or cuda, by the
+    tensors' device. driver of cuda: the CUDA driver, or host, which emulates a device on CPU tensors.
     own_attention: Piecewise runs calls of vLLM's attention, each as a new sequence; by default the program runs them, because it owns their caches.
     frozen: the backend prepacks weights. Changes that PyTorch counts take effect at once; others raise Error at a later call. Not for training.
     prove: prove each rewrite, by its rule or individually; the report names those that are not proved.
@@ -28,7 +29,8 @@ class Options:
     rules: Paths = ("llm",)
     pipeline: str = "o2"
     params: Params = ()
-    backend: str = "cpu"
+    backend: str = "auto"
+    driver: str = "cuda"
     own_attention: bool = False
     frozen: bool = False
     prove: bool = False
@@ -52,8 +54,10 @@ class Options:
                 values[name] = kind.read(value)
             except (TypeError, ValueError):
                 raise ValueError(f"piecewise's option `{name}` must be {kind.words}, not {value!r}") from None
-        if values.get("frozen") and values.get("backend", "cpu") != "cpu":
+        if values.get("frozen") and values.get("backend", "auto") not in ("auto", "cpu"):
             raise ValueError("piecewise can freeze weights only with the backend `cpu`: leave out `frozen`, or `backend`")
+        if values.get("driver", "cuda") not in ("cuda", "host"):
+            raise ValueError(f"piecewise's option `driver` must be cuda or host, not {values['driver']!r}")
         return cls(**values)
 
 

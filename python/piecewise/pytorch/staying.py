@@ -7,7 +7,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from .checks import is_rejected
-from .fx_import import Refused, type_text
+from .fx_import import CPU, Refused, is_on, type_text
 
 # Higher-order ops that each call a single op.
 _PLAIN = ("auto_functionalized", "auto_functionalized_v2", "triton_kernel_wrapper_functional")
@@ -34,27 +34,27 @@ def has_parts(node: torch.fx.Node) -> bool:
     return isinstance(node.meta.get("val"), (tuple, list))
 
 
-def _reason_of_value(value: t.Any, nested: bool = False) -> str:
+def _reason_of_value(value: t.Any, place: torch.device, nested: bool = False) -> str:
     if isinstance(value, (tuple, list)):
         if nested:
             return "a list is among its results"
-        return next(filter(None, (_reason_of_value(item, True) for item in value)), "")
+        return next(filter(None, (_reason_of_value(item, place, True) for item in value)), "")
     try:
-        type_text(value)
+        type_text(value, place)
     except Refused as why:
         return str(why)
     return ""
 
 
-def _reason_of_argument(value: t.Any) -> str:
+def _reason_of_argument(value: t.Any, place: torch.device) -> str:
     if isinstance(value, (tuple, list)):
-        return next(filter(None, map(_reason_of_argument, value)), "")
+        return next(filter(None, (_reason_of_argument(item, place) for item in value)), "")
     if isinstance(value, dict):
-        return _reason_of_argument(list(value.values()))
+        return _reason_of_argument(list(value.values()), place)
     if isinstance(value, slice):
-        return _reason_of_argument([value.start, value.stop, value.step])
+        return _reason_of_argument([value.start, value.stop, value.step], place)
     if isinstance(value, torch.device):
-        return "" if value.type == "cpu" else f"it names the device {value}"
+        return "" if is_on(value, place) else f"it names the device {value}"
     if isinstance(value, (torch.fx.Node, *_WORDS)):
         return ""
     return f"an argument is a {type(value).__name__}"
@@ -79,8 +79,9 @@ def _makes_sizes(node: torch.fx.Node) -> bool:
 class Staying:
     """The calls of a graph that remain PyTorch's, with the reasons."""
 
-    def __init__(self, module: torch.fx.GraphModule):
-        self._module = module
+    def __init__(self, module: torch.fx.GraphModule, place: torch.device = CPU):
+        """`place`: the device of the graph's tensors."""
+        self._module, self._place = module, place
         self._given = {memory_of(node) for node in module.graph.find_nodes(op="placeholder")} - {None}
         self.reasons: t.Dict[torch.fx.Node, str] = {}
         self.again: t.Set[torch.fx.Node] = set()  # calls that are also in a part
@@ -102,15 +103,16 @@ class Staying:
         return mutable and any(memory_of(n) in self._given for n in node.all_input_nodes)
 
     def _reason(self, node: torch.fx.Node) -> str:
-        if reason := _reason_of_target(node) or _reason_of_value(node.meta.get("val")) or _reason_of_argument((node.args, node.kwargs)):
+        place = self._place
+        if reason := _reason_of_target(node) or _reason_of_value(node.meta.get("val"), place) or _reason_of_argument((node.args, node.kwargs), place):
             return reason
         for source in node.all_input_nodes:
             if has_parts(source):
                 reason = self.reasons.get(source, "")
             elif source.op == "get_attr":
-                reason = _reason_of_value(attribute(self._module, source.target))
+                reason = _reason_of_value(attribute(self._module, source.target), place)
             else:
-                reason = _reason_of_value(source.meta.get("val"))
+                reason = _reason_of_value(source.meta.get("val"), place)
             if reason:
                 return reason
         if is_rejected(node):

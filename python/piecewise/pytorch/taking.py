@@ -18,6 +18,7 @@ import _piecewise
 from _piecewise import Error
 
 from .calls import Call, arguments_of, over
+from .devices import OnDevice, device_of, engine_of, open_device
 from .frozen import FrozenWeights
 from .hosted import HostCalls
 from .options import FROZEN, Options
@@ -104,7 +105,7 @@ class Taking:
         """Returns the compiled function for a graph; `static` marks weights. Raises Refused or Error if Piecewise can run none of it."""
         spell_attention(module)
         left = read_memory(module)
-        staying = Staying(module)
+        staying = Staying(module, device_of(module.graph))
         staying.leave(left)
         while True:
             ops = calls_of(module.graph)
@@ -116,6 +117,8 @@ class Taking:
     def _whole(self, module: torch.fx.GraphModule, ops: t.List[torch.fx.Node], static: t.Container[int]) -> Call:
         try:
             taken = self._compiled(module, static)
+        except _Unsupported as why:
+            raise _Culprit(why.of({node.name: node for node in ops})) from None
         except Error as why:
             found = _blamed(why, {node.name: node for node in ops})
             if not found or len(ops) == 1:
@@ -143,6 +146,8 @@ class Taking:
     def _part(self, part: Part, weights: t.Container[torch.fx.Node]) -> _Taken:
         try:
             return self._compiled(part.module, {i for i, node in enumerate(part.given) if node in weights})
+        except _Unsupported as why:
+            raise _Culprit(why.of({copy.name: node for copy, node in part.nodes})) from None
         except (Refused, Error) as why:
             nodes = {copy.name: node for copy, node in part.nodes}
             found = _blamed(why, nodes) if isinstance(why, Error) else []
@@ -190,18 +195,41 @@ class Taking:
         report.parts.append(taken.report)
 
     def _compiled(self, module: torch.fx.GraphModule, static: t.Container[int]) -> _Taken:
-        options = self._options
-        imported = FxImport(module.graph, module, self._session, static, own_attention=options.own_attention, views=shared_outputs)
+        options, place = self._options, device_of(module.graph)
+        engine = engine_of(options, place)
+        imported = FxImport(module.graph, module, self._session, static, own_attention=options.own_attention, views=shared_outputs, place=place)
         if not imported.results:
             raise Refused("it returns nothing that it computes")
         rewritten, warm = self._rewritten(imported)
         graph = self._session.loads(rewritten.graph, "torch")
         if graph.writes:
             raise Refused("it writes inputs")
+        if engine == "cuda":
+            return self._on_device(module, imported, rewritten, warm, place)
         hosted = HostCalls.of(module.graph, rewritten.left)
-        compiled = _piecewise.Compiled(graph, options.backend, hosted.functions(imported.operators), over, options.frozen)
+        compiled = _piecewise.Compiled(graph, engine, hosted.functions(imported.operators), over, options.frozen)
         call = Call(imported, graph, compiled, hosted, FrozenWeights(compiled, options.check) if options.frozen else None)
         read = functools.partial(self._session.loads, rewritten.imported, "torch")
+        return _Taken(call, rewritten, PartReport(graph, compiled.summary, read), warm)
+
+    def _on_device(self, module: torch.fx.GraphModule, imported: FxImport, rewritten: _Rewritten, warm: bool, place: torch.device) -> _Taken:
+        """Compiles for a device, where every op needs a kernel: raises _Unsupported for those that stay PyTorch's."""
+        if self._options.frozen:
+            raise Refused("the backend `cuda` does not freeze weights")
+        device = open_device(self._options, place)
+        sizes = {name: _hint(module.graph, at) for name, at in imported.symbols.items()}
+        read = functools.partial(self._session.loads, rewritten.imported, "torch")
+        graph = read()
+        if unsupported := dict(device.unsupported(graph, sizes)):
+            raise _Unsupported(unsupported)
+        made = self._session.loads(rewritten.graph, "torch")
+        if unsupported := dict(device.unsupported(made, sizes)):
+            _log.warning("the graph runs as it was before its rules, because %s", *(f"{name}: {why}" for name, why in list(unsupported.items())[:1]))
+            rewritten = dataclasses.replace(rewritten, graph=rewritten.imported, rewrites={}, proofs=[], not_proved=[])
+        else:
+            graph = made
+        compiled = OnDevice(device, place, graph, sizes)
+        call = Call(imported, graph, compiled, HostCalls.of(module.graph, ()))
         return _Taken(call, rewritten, PartReport(graph, compiled.summary, read), warm)
 
     def _rewritten(self, imported: FxImport) -> t.Tuple[_Rewritten, bool]:
@@ -226,6 +254,27 @@ class _PartCall(torch.nn.Module):
 
     def forward(self, *args):
         return self._call(list(args))
+
+
+def _hint(graph: torch.fx.Graph, at: t.Tuple[int, int]) -> int:
+    """Returns a typical value of a symbol, which is an argument or one of its extents."""
+    value = graph.find_nodes(op="placeholder")[at[0]].meta["val"]
+    size = value if at[1] < 0 else value.shape[at[1]]
+    hint = size.node.hint if isinstance(size, torch.SymInt) else size
+    return hint if isinstance(hint, int) else 1
+
+
+class _Unsupported(Exception):
+    """Raised with the nodes of an imported graph that its device cannot run, and the reasons."""
+
+    def __init__(self, reasons: t.Dict[str, str]):
+        super().__init__()
+        self._reasons = reasons
+
+    def of(self, nodes: t.Mapping[str, torch.fx.Node]) -> t.Dict[torch.fx.Node, str]:
+        """Returns the reasons by call; for nodes that are not calls, all calls."""
+        found = {nodes[name]: why for name, why in self._reasons.items() if name in nodes}
+        return found or dict.fromkeys(nodes.values(), next(iter(self._reasons.values())))
 
 
 class _Culprit(Exception):

@@ -1,0 +1,150 @@
+// Compiles a graph for a device, or for its emulator, and enqueues it on a caller's stream.
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+#include "base/try.hpp"
+#include "cuda/device/cuda_driver.hpp"
+#include "cuda/device/host_driver.hpp"
+#include "cuda/stream_program.hpp"
+#include "python/module.hpp"
+
+namespace py = pybind11;
+
+namespace pw::python {
+namespace {
+
+using cuda::Address;
+
+/// An opened device. One thread at a time compiles for it.
+class Device {
+ public:
+  static std::shared_ptr<Device> open(const std::string& driver, int index) {
+    auto out = std::make_shared<Device>();
+    out->cache_ = std::make_unique<CompileCache>(CacheOptions::from_environment());
+    if (driver == "host") {
+      out->driver_ =
+          std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.cache = out->cache_.get()});
+    } else {
+      cuda::CudaDriverOptions options;
+      options.library = driver == "cuda" ? "" : driver;
+      options.device = index;
+      options.cache = out->cache_.get();
+      out->driver_ = need(std::make_shared<Context>(), cuda::CudaDriver::open(options));
+    }
+    return out;
+  }
+  [[nodiscard]] cuda::Driver& driver() const { return *driver_; }
+  [[nodiscard]] std::mutex& compiling() { return compiling_; }
+
+ private:
+  std::unique_ptr<CompileCache> cache_;
+  std::unique_ptr<cuda::Driver> driver_;
+  std::mutex compiling_;
+};
+
+/// A graph compiled for a device. Calls may run in several threads, and may be nested.
+class DeviceProgram {
+ public:
+  DeviceProgram(std::shared_ptr<Device> device, const PyGraph& g, const Symbols& sizes)
+      : device_(std::move(device)), graph_(in_own_context(g.graph)) {
+    const std::lock_guard lock(device_->compiling());
+    program_ =
+        need(graph_.context_ptr(), cuda::StreamProgram::make(graph_, device_->driver(), {sizes}));
+  }
+
+  [[nodiscard]] std::vector<std::string> summary() const { return program_->summary(); }
+  [[nodiscard]] std::vector<Extents> extents(const Symbols& symbols) {
+    return at(symbols)->outputs();
+  }
+  [[nodiscard]] std::size_t launches(const Symbols& symbols) { return at(symbols)->launches(); }
+  [[nodiscard]] std::int64_t arena_bytes(const Symbols& symbols) {
+    return at(symbols)->arena_bytes();
+  }
+
+  void run(const std::vector<Address>& inputs, const std::vector<Address>& outputs, Address arena,
+           cuda::Stream stream, const Symbols& symbols) {
+    const auto call = at(symbols);
+    check("inputs", inputs, graph_.inputs().size());
+    check("outputs", outputs, graph_.outputs().size());
+    auto done = [&] {
+      const py::gil_scoped_release others;
+      return call->run(program_->driver(), inputs, outputs, arena, stream);
+    }();
+    need(graph_.context_ptr(), std::move(done));
+  }
+
+ private:
+  std::shared_ptr<const cuda::StreamCall> at(const Symbols& symbols) {
+    auto call = [&] {
+      const py::gil_scoped_release others;
+      const std::lock_guard lock(device_->compiling());
+      return program_->at(symbols);
+    }();
+    return need(graph_.context_ptr(), std::move(call));
+  }
+
+  static void check(std::string_view what, const std::vector<Address>& given, std::size_t count) {
+    constexpr Address kAligned = 16;
+    if (given.size() != count)
+      throw mistake("PW1411", fmt::format("the graph has {} {}, but {} were passed", count, what,
+                                          given.size()));
+    if (std::any_of(given.begin(), given.end(), [](Address a) { return a % kAligned != 0; }))
+      throw mistake("PW1411",
+                    fmt::format("an address of the {} is not a multiple of {}", what, kAligned));
+  }
+
+  std::shared_ptr<Device> device_;
+  Graph graph_;
+  std::unique_ptr<cuda::StreamProgram> program_;
+};
+
+std::vector<std::pair<std::string, std::string>> unsupported(Device& device, const PyGraph& g,
+                                                             const Symbols& sizes) {
+  const std::lock_guard lock(device.compiling());
+  std::vector<std::pair<std::string, std::string>> out;
+  for (auto& [node, reason] : cuda::StreamProgram::unsupported(g.graph, device.driver(), {sizes}))
+    out.emplace_back(std::move(node), std::move(reason));
+  return out;
+}
+
+}  // namespace
+
+void add_device(py::module_& module) {
+  py::class_<Device, std::shared_ptr<Device>>(module, "Device",
+                                              "A GPU, or its emulator on the host.")
+      .def(py::init(&Device::open), py::arg("driver") = "cuda", py::arg("index") = 0,
+           "Opens the device with this index through the CUDA driver (`cuda`, or the path of "
+           "another library), or the emulator (`host`). Raises PW1260 if there is none.")
+      .def_property_readonly(
+          "name", [](const Device& device) { return device.driver().device(); },
+          "the name of the device")
+      .def("unsupported", &unsupported, py::arg("graph"), py::arg("sizes"),
+           "Returns the nodes of a graph that cannot run on the device, with the reasons. `sizes` "
+           "are typical values of the symbols.");
+  py::class_<DeviceProgram>(module, "DeviceProgram",
+                            "A graph compiled for a device. It runs on a caller's stream and "
+                            "memory, and never waits, allocates, or copies to or from the host.")
+      .def(py::init<std::shared_ptr<Device>, const PyGraph&, const Symbols&>(), py::arg("device"),
+           py::arg("graph"), py::arg("sizes"))
+      .def_property_readonly("summary", &DeviceProgram::summary,
+                             "a summary of the compiled graph, as lines")
+      .def("extents", &DeviceProgram::extents, py::arg("symbols"),
+           "Returns the extents of each output for these values of symbols.")
+      .def("launches", &DeviceProgram::launches, py::arg("symbols"),
+           "Returns the number of launches of a call with these values of symbols.")
+      .def("arena_bytes", &DeviceProgram::arena_bytes, py::arg("symbols"),
+           "Returns the bytes that a call needs between its launches.")
+      .def("run", &DeviceProgram::run, py::arg("inputs"), py::arg("outputs"), py::arg("arena"),
+           py::arg("stream"), py::arg("symbols"),
+           "Enqueues the launches on a stream, on row-major tensors at these addresses, which are "
+           "multiples of 16. They must have the dtypes and extents of the graph's types, which "
+           "cannot be checked here.");
+}
+
+}  // namespace pw::python

@@ -1,0 +1,97 @@
+"""Devices of graphs, and compiled graphs that run on them: on PyTorch's current stream, in memory of PyTorch's allocator.
+
+With the driver "host", an emulator runs the kernels on CPU tensors.
+"""
+from __future__ import annotations
+
+import contextlib
+import functools
+import typing as t
+
+import torch
+
+import _piecewise
+
+from .options import Options
+from .fx_import import CPU, Refused
+
+def device_of(graph: torch.fx.Graph) -> torch.device:
+    """Returns the device of a graph's tensors: the CPU, unless some are elsewhere. Raises Refused for tensors on two devices other than the CPU."""
+    found: t.Dict[torch.device, None] = {}
+    for node in graph.nodes:
+        values = node.meta.get("val")
+        for value in values if isinstance(values, (tuple, list)) else [values]:
+            if isinstance(value, torch.Tensor) and value.device.type != "cpu":
+                found[value.device] = None
+    if len(found) > 1:
+        raise Refused(f"its tensors are on several devices: {', '.join(map(str, found))}")
+    return next(iter(found), CPU)
+
+
+def engine_of(options: Options, device: torch.device) -> str:
+    """Returns the backend that runs a graph on this device. Raises Refused if none does."""
+    if device.type == "cpu":
+        engine = "cpu" if options.backend == "auto" else options.backend
+        if engine == "cuda" and options.driver != "host":
+            raise Refused('its tensors are in CPU memory, but the backend is `cuda`; the option "driver": "host" emulates a device')
+        return engine
+    if device.type != "cuda" or options.backend not in ("auto", "cuda"):
+        raise Refused(f"its tensors are on {device}, where the backend `{options.backend}` does not run")
+    if options.driver == "host":
+        raise Refused(f'its tensors are on {device}, but the option "driver": "host" emulates a device for CPU tensors')
+    return "cuda"
+
+
+@functools.lru_cache(maxsize=None)
+def opened(driver: str, index: int) -> _piecewise.Device:
+    """Opens a device once. Raises Error if there is none."""
+    return _piecewise.Device(driver, index)
+
+
+def open_device(options: Options, device: torch.device) -> _piecewise.Device:
+    """Opens the device of a graph's tensors."""
+    return opened(options.driver, 0 if device.type == "cpu" else _index(device))
+
+
+def _index(device: torch.device) -> int:
+    return torch.cuda.current_device() if device.index is None else device.index
+
+
+def aligned(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns the tensor, or a row-major copy at an address that kernels can load vectors from."""
+    tensor = tensor.contiguous()
+    return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone(memory_format=torch.contiguous_format)
+
+
+class OnDevice:
+    """A compiled graph with the interface of _piecewise.Compiled. Each call has its own arena, so calls may overlap and be captured."""
+
+    def __init__(self, device: _piecewise.Device, place: torch.device, graph: _piecewise.Graph, sizes: t.Dict[str, int]):
+        self._program = _piecewise.DeviceProgram(device, graph, sizes)
+        self.place = place
+        self.summary = self._program.summary
+        self.extents = self._program.extents
+        self.launches = self._program.launches
+        self._arenas: t.Dict[t.Tuple[int, ...], int] = {}  # bytes by sizes
+
+    def run(self, inputs: t.Sequence[int], outputs: t.Sequence[int], symbols: t.Dict[str, int]) -> None:
+        """Enqueues the graph on the current stream."""
+        key = tuple(symbols.values())
+        size = self._arenas.get(key)
+        if size is None:
+            size = self._arenas[key] = self._program.arena_bytes(symbols)
+        with _current(self.place) as stream:
+            arena = torch.empty(size + 256, dtype=torch.uint8, device=self.place)
+            self._program.run(inputs, outputs, -(-arena.data_ptr() // 256) * 256, stream, symbols)
+
+
+@contextlib.contextmanager
+def _current(place: torch.device) -> t.Iterator[int]:
+    """Makes a device current; returns the handle of its current stream."""
+    if place.type == "cpu":
+        yield 0
+        return
+    index = _index(place)
+    with torch.cuda._DeviceGuard(index):
+        yield torch._C._cuda_getCurrentRawStream(index)
+
