@@ -35,7 +35,10 @@ class OnDevice:
 
 
 class Writes(OnDevice, compiled.Writes):
-    pass
+    def test_custom_op_that_writes(self):
+        """The report names the wrapper that PyTorch puts around the op."""
+        x = torch.randn(4, 3)
+        self.same_without_gradients(lambda x: torch.ops.pw_test.scale_(x, 2.0) or x + 1, x)
 
 
 class Random(OnDevice, compiled.Random):

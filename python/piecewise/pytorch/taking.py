@@ -118,7 +118,7 @@ class Taking:
         try:
             taken = self._compiled(module, static)
         except _Unsupported as why:
-            raise _Culprit(why.of({node.name: node for node in ops})) from None
+            raise _Culprit(why.of(_by_result((node, node) for node in ops))) from None
         except Error as why:
             found = _blamed(why, {node.name: node for node in ops})
             if not found or len(ops) == 1:
@@ -147,7 +147,7 @@ class Taking:
         try:
             return self._compiled(part.module, {i for i, node in enumerate(part.given) if node in weights})
         except _Unsupported as why:
-            raise _Culprit(why.of({copy.name: node for copy, node in part.nodes})) from None
+            raise _Culprit(why.of(_by_result(part.nodes))) from None
         except (Refused, Error) as why:
             nodes = {copy.name: node for copy, node in part.nodes}
             found = _blamed(why, nodes) if isinstance(why, Error) else []
@@ -221,7 +221,7 @@ class Taking:
         read = functools.partial(self._session.loads, rewritten.imported, "torch")
         graph = read()
         if unsupported := dict(device.unsupported(graph, sizes)):
-            raise _Unsupported(unsupported)
+            raise _Unsupported(unsupported, graph)
         made = self._session.loads(rewritten.graph, "torch")
         if unsupported := dict(device.unsupported(made, sizes)):
             _log.warning("the graph runs as it was before its rules, because %s", *(f"{name}: {why}" for name, why in list(unsupported.items())[:1]))
@@ -264,17 +264,46 @@ def _hint(graph: torch.fx.Graph, at: t.Tuple[int, int]) -> int:
     return hint if isinstance(hint, int) else 1
 
 
+def _by_result(nodes: t.Iterable[t.Tuple[torch.fx.Node, torch.fx.Node]]) -> t.Dict[str, torch.fx.Node]:
+    """Returns the original calls by the names of their copies, and by those of the copies' results."""
+    out = {}
+    for copy, node in nodes:
+        out[copy.name] = node
+        out.update({user.name: node for user in copy.users if user.target is operator.getitem})
+    return out
+
+
 class _Unsupported(Exception):
     """Raised with the nodes of an imported graph that its device cannot run, and the reasons."""
 
-    def __init__(self, reasons: t.Dict[str, str]):
+    def __init__(self, reasons: t.Dict[str, str], graph: _piecewise.Graph):
         super().__init__()
         self._reasons = reasons
+        self._users: t.Dict[str, t.List[str]] = {}
+        made = {value.name: node.name for node in graph.nodes for value in node.results}
+        for node in graph.nodes:
+            for value in node.operands:
+                if value in made:
+                    self._users.setdefault(made[value], []).append(node.name)
 
-    def of(self, nodes: t.Mapping[str, torch.fx.Node]) -> t.Dict[torch.fx.Node, str]:
-        """Returns the reasons by call; for nodes that are not calls, all calls."""
-        found = {nodes[name]: why for name, why in self._reasons.items() if name in nodes}
-        return found or dict.fromkeys(nodes.values(), next(iter(self._reasons.values())))
+    def of(self, calls: t.Mapping[str, torch.fx.Node]) -> t.Dict[torch.fx.Node, str]:
+        """Returns the reasons by call; all calls if a node belongs to none."""
+        out: t.Dict[torch.fx.Node, str] = {}
+        for name, why in self._reasons.items():
+            call = self._call(name, calls)
+            out.update({call: why} if call is not None else dict.fromkeys(calls.values(), why))
+        return out
+
+    def _call(self, name: str, calls: t.Mapping[str, torch.fx.Node]) -> t.Optional[torch.fx.Node]:
+        """Returns the call that a node is a part of: that of the node, or of the first of its users that has one."""
+        seen, todo = {name}, [name]
+        for at in todo:
+            if at in calls:
+                return calls[at]
+            fresh = [user for user in self._users.get(at, ()) if user not in seen]
+            seen.update(fresh)
+            todo += fresh
+        return None
 
 
 class _Culprit(Exception):
