@@ -48,8 +48,10 @@ class Device {
   std::mutex compiling_;
 };
 
+class DeviceCall;
+
 /// A graph compiled for a device. Calls may run in several threads, and may be nested.
-class DeviceProgram {
+class DeviceProgram : public std::enable_shared_from_this<DeviceProgram> {
  public:
   DeviceProgram(std::shared_ptr<Device> device, const PyGraph& g, const Symbols& sizes)
       : device_(std::move(device)), graph_(in_own_context(g.graph)) {
@@ -59,36 +61,36 @@ class DeviceProgram {
   }
 
   [[nodiscard]] std::vector<std::string> summary() const { return program_->summary(); }
-  [[nodiscard]] std::vector<Extents> extents(const Symbols& symbols) {
-    return at(symbols)->outputs();
-  }
-  [[nodiscard]] std::size_t launches(const Symbols& symbols) { return at(symbols)->launches(); }
-  [[nodiscard]] std::int64_t arena_bytes(const Symbols& symbols) {
-    return at(symbols)->arena_bytes();
-  }
+  DeviceCall at(const Symbols& symbols);
+
+ private:
+  friend class DeviceCall;
+  std::shared_ptr<Device> device_;
+  Graph graph_;
+  std::unique_ptr<cuda::StreamProgram> program_;
+};
+
+/// The launches of a program for fixed sizes. Immutable.
+class DeviceCall {
+ public:
+  DeviceCall(std::shared_ptr<DeviceProgram> program, std::shared_ptr<const cuda::StreamCall> call)
+      : program_(std::move(program)), call_(std::move(call)) {}
+
+  [[nodiscard]] const cuda::StreamCall& call() const { return *call_; }
 
   void run(const std::vector<Address>& inputs, const std::vector<Address>& outputs, Address arena,
-           cuda::Stream stream, const Symbols& symbols) {
-    const auto call = at(symbols);
-    check("inputs", inputs, graph_.inputs().size());
-    check("outputs", outputs, graph_.outputs().size());
+           cuda::Stream stream) const {
+    const Graph& graph = program_->graph_;
+    check("inputs", inputs, graph.inputs().size());
+    check("outputs", outputs, graph.outputs().size());
     auto done = [&] {
       const py::gil_scoped_release others;
-      return call->run(program_->driver(), inputs, outputs, arena, stream);
+      return call_->run(program_->device_->driver(), inputs, outputs, arena, stream);
     }();
-    need(graph_.context_ptr(), std::move(done));
+    need(graph.context_ptr(), std::move(done));
   }
 
  private:
-  std::shared_ptr<const cuda::StreamCall> at(const Symbols& symbols) {
-    auto call = [&] {
-      const py::gil_scoped_release others;
-      const std::lock_guard lock(device_->compiling());
-      return program_->at(symbols);
-    }();
-    return need(graph_.context_ptr(), std::move(call));
-  }
-
   static void check(std::string_view what, const std::vector<Address>& given, std::size_t count) {
     constexpr Address kAligned = 16;
     if (given.size() != count)
@@ -99,10 +101,18 @@ class DeviceProgram {
                     fmt::format("an address of the {} is not a multiple of {}", what, kAligned));
   }
 
-  std::shared_ptr<Device> device_;
-  Graph graph_;
-  std::unique_ptr<cuda::StreamProgram> program_;
+  std::shared_ptr<DeviceProgram> program_;
+  std::shared_ptr<const cuda::StreamCall> call_;
 };
+
+DeviceCall DeviceProgram::at(const Symbols& symbols) {
+  auto call = [&] {
+    const py::gil_scoped_release others;
+    const std::lock_guard lock(device_->compiling());
+    return program_->at(symbols);
+  }();
+  return {shared_from_this(), need(graph_.context_ptr(), std::move(call))};
+}
 
 std::vector<std::pair<std::string, std::string>> unsupported(Device& device, const PyGraph& g,
                                                              const Symbols& sizes) {
@@ -127,24 +137,31 @@ void add_device(py::module_& module) {
       .def("unsupported", &unsupported, py::arg("graph"), py::arg("sizes"),
            "Returns the nodes of a graph that cannot run on the device, with the reasons. `sizes` "
            "are typical values of the symbols.");
-  py::class_<DeviceProgram>(module, "DeviceProgram",
-                            "A graph compiled for a device. It runs on a caller's stream and "
-                            "memory, and never waits, allocates, or copies to or from the host.")
+  py::class_<DeviceCall>(module, "DeviceCall", "The launches of a DeviceProgram for fixed sizes.")
+      .def_property_readonly(
+          "extents", [](const DeviceCall& c) { return c.call().outputs(); },
+          "the extents of each output")
+      .def_property_readonly(
+          "launches", [](const DeviceCall& c) { return c.call().launches(); },
+          "the number of launches")
+      .def_property_readonly(
+          "arena_bytes", [](const DeviceCall& c) { return c.call().arena_bytes(); },
+          "the bytes that a run needs between its launches")
+      .def("run", &DeviceCall::run, py::arg("inputs"), py::arg("outputs"), py::arg("arena"),
+           py::arg("stream"),
+           "Enqueues the launches on a stream, on row-major tensors at these addresses, which are "
+           "multiples of 16, and on an arena at a multiple of 256. They must have the dtypes and "
+           "extents of the graph's types, which cannot be checked here.");
+  py::class_<DeviceProgram, std::shared_ptr<DeviceProgram>>(
+      module, "DeviceProgram",
+      "A graph compiled for a device. It runs on a caller's stream and memory, and never waits, "
+      "allocates, or copies to or from the host.")
       .def(py::init<std::shared_ptr<Device>, const PyGraph&, const Symbols&>(), py::arg("device"),
            py::arg("graph"), py::arg("sizes"))
       .def_property_readonly("summary", &DeviceProgram::summary,
                              "a summary of the compiled graph, as lines")
-      .def("extents", &DeviceProgram::extents, py::arg("symbols"),
-           "Returns the extents of each output for these values of symbols.")
-      .def("launches", &DeviceProgram::launches, py::arg("symbols"),
-           "Returns the number of launches of a call with these values of symbols.")
-      .def("arena_bytes", &DeviceProgram::arena_bytes, py::arg("symbols"),
-           "Returns the bytes that a call needs between its launches.")
-      .def("run", &DeviceProgram::run, py::arg("inputs"), py::arg("outputs"), py::arg("arena"),
-           py::arg("stream"), py::arg("symbols"),
-           "Enqueues the launches on a stream, on row-major tensors at these addresses, which are "
-           "multiples of 16. They must have the dtypes and extents of the graph's types, which "
-           "cannot be checked here.");
+      .def("at", &DeviceProgram::at, py::arg("symbols"),
+           "Returns the launches for these values of symbols, prepared on first use.");
 }
 
 }  // namespace pw::python

@@ -86,6 +86,7 @@ def main():
         [ROOT / "tests/torch/pt2_run.py", "--pwr", arguments.build / "bin/pwr", *(["--stock", *corpus] if arguments.stock else [])],
         [ROOT / "tests/torch/symbols.py"],
         [ROOT / "tests/torch/compiled.py", *corpus],
+        [ROOT / "tests/torch/device.py", *corpus],
         [ROOT / "tests/torch/frozen.py", *corpus],
         [ROOT / "tests/torch/partial.py"],
         [ROOT / "tests/torch/usage.py"],

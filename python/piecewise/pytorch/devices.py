@@ -4,7 +4,6 @@ With the driver "host", an emulator runs the kernels on CPU tensors.
 """
 from __future__ import annotations
 
-import contextlib
 import functools
 import typing as t
 
@@ -14,6 +13,9 @@ import _piecewise
 
 from .options import Options
 from .fx_import import CPU, Refused
+
+_ALIGNED = 256  # bytes
+
 
 def device_of(graph: torch.fx.Graph) -> torch.device:
     """Returns the device of a graph's tensors: the CPU, unless some are elsewhere. Raises Refused for tensors on two devices other than the CPU."""
@@ -70,28 +72,28 @@ class OnDevice:
         self._program = _piecewise.DeviceProgram(device, graph, sizes)
         self.place = place
         self.summary = self._program.summary
-        self.extents = self._program.extents
-        self.launches = self._program.launches
-        self._arenas: t.Dict[t.Tuple[int, ...], int] = {}  # bytes by sizes
+        self._calls: t.Dict[t.Tuple[int, ...], t.Tuple[_piecewise.DeviceCall, int]] = {}
+
+    def at(self, symbols: t.Dict[str, int]) -> _piecewise.DeviceCall:
+        """Returns the launches for these sizes."""
+        return self._program.at(symbols)
+
+    def extents(self, symbols: t.Dict[str, int]) -> t.List[t.List[int]]:
+        """Returns the extents of each output."""
+        return self.at(symbols).extents
 
     def run(self, inputs: t.Sequence[int], outputs: t.Sequence[int], symbols: t.Dict[str, int]) -> None:
         """Enqueues the graph on the current stream."""
         key = tuple(symbols.values())
-        size = self._arenas.get(key)
-        if size is None:
-            size = self._arenas[key] = self._program.arena_bytes(symbols)
-        with _current(self.place) as stream:
-            arena = torch.empty(size + 256, dtype=torch.uint8, device=self.place)
-            self._program.run(inputs, outputs, -(-arena.data_ptr() // 256) * 256, stream, symbols)
-
-
-@contextlib.contextmanager
-def _current(place: torch.device) -> t.Iterator[int]:
-    """Makes a device current; returns the handle of its current stream."""
-    if place.type == "cpu":
-        yield 0
-        return
-    index = _index(place)
-    with torch.cuda._DeviceGuard(index):
-        yield torch._C._cuda_getCurrentRawStream(index)
-
+        if (known := self._calls.get(key)) is None:
+            call = self.at(symbols)
+            known = self._calls[key] = (call, call.arena_bytes)
+        call, size = known
+        arena = torch.empty(size + _ALIGNED, dtype=torch.uint8, device=self.place) if size else None  # lives until all is enqueued
+        at = 0 if arena is None else -(-arena.data_ptr() // _ALIGNED) * _ALIGNED
+        if self.place.type == "cpu":
+            call.run(inputs, outputs, at, 0)
+            return
+        index = _index(self.place)
+        with torch.cuda._DeviceGuard(index):
+            call.run(inputs, outputs, at, torch._C._cuda_getCurrentRawStream(index))
