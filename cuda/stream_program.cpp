@@ -54,7 +54,7 @@ std::string why_unsupported(const Graph& graph, NodeId node, Backend& host, cons
   if (!typed) return "an operand has no type";
   const auto program = make_program(alone, host, driver, options);
   if (!program) return program.error().front().message;
-  if (!program->lacks.empty()) return program->lacks.front();
+  if (!program->lacks.empty()) return "the device has no kernel for it";
   return checks_operands(alone) ? "its kernel cannot report a bad index or divisor" : "";
 }
 

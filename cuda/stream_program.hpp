@@ -66,6 +66,7 @@ class StreamProgram {
   /// Returns the launches for these sizes, prepared on first use. Thread-safe.
   Result<std::shared_ptr<const StreamCall>> at(const Symbols& symbols);
   [[nodiscard]] Driver& driver() const { return driver_; }
+  [[nodiscard]] const std::vector<Kernel>& kernels() const { return program_.kernels; }
   /// Returns a line for people on what was compiled, and notes.
   [[nodiscard]] std::vector<std::string> summary() const;
 

@@ -8,7 +8,7 @@
 namespace pw::test {
 namespace {
 
-/// The driver. Kernels it has none.
+/// The driver. A function given by `stand_in_kernels` runs its kernels; without one it has none.
 constexpr const char* kDevice = R"(
 #include <algorithm>
 #include <cmath>
@@ -18,6 +18,7 @@ constexpr const char* kDevice = R"(
 #include <functional>
 #include <map>
 #include <random>
+#include <string>
 #include <vector>
 
 using std::size_t;
@@ -44,7 +45,21 @@ struct Stream {
   Graph* capturing = nullptr;
 };
 
-int open_graphs = 0;  // begun, and not made ready
+constexpr int kUnsupported = 900, kImplicit = 906;
+
+Stream legacy;           // the stream that is called null
+int captures = 0;        // under way, on any stream
+bool relaxed = false;    // whether calls that may wait are allowed during them
+int open_graphs = 0;     // begun, and not made ready
+int allocations = 0, waits = 0, loads = 0, copies_of_host = 0, launches = 0;
+
+/// What a kernel reads, and how it runs: by its name, its parameters, and the size of its grid.
+int (*parameters)(const char*) = nullptr;
+void (*run_kernel)(const char*, const std::uint64_t*) = nullptr;
+
+struct Function {
+  std::string name;
+};
 std::mt19937 random_order(1);
 
 Graph* copy_of(const Graph* graph) {
@@ -104,6 +119,10 @@ void replay(const Graph* graph) {
 
 /// At once, or recorded, each after the one before.
 int set_going(Stream* stream, std::function<void()> run) {
+  if (stream == nullptr) {
+    if (captures != 0) return kImplicit;
+    stream = &legacy;
+  }
   if (stream->capturing == nullptr) {
     run();
     return 0;
@@ -116,9 +135,24 @@ int set_going(Stream* stream, std::function<void()> run) {
 
 /// What no stream that is captured allows.
 int at_once(Stream* stream, std::function<void()> run) {
-  if (stream->capturing != nullptr) return 900;
+  if (stream == nullptr && captures != 0) return kImplicit;
+  if (stream != nullptr && stream->capturing != nullptr) return kUnsupported;
   run();
   return 0;
+}
+
+/// What a capture that is not relaxed allows on no thread.
+bool forbidden() { return captures != 0 && !relaxed; }
+
+int launch(Stream* stream, const Function* function, void** from) {
+  if (run_kernel == nullptr) return 200;
+  ++launches;
+  const std::vector<std::uint64_t> values = [&] {
+    std::vector<std::uint64_t> out(static_cast<size_t>(parameters(function->name.c_str())));
+    for (size_t i = 0; i < out.size(); ++i) std::memcpy(&out[i], from[i], sizeof out[i]);
+    return out;
+  }();
+  return set_going(stream, [=] { run_kernel(function->name.c_str(), values.data()); });
 }
 
 struct Copy {  // CUDA_MEMCPY3D_v2
@@ -146,10 +180,20 @@ int add(void** out, Graph* graph, Node* const* after, size_t count, std::functio
 }  // namespace
 
 extern "C" {
+void stand_in_kernels(int (*count)(const char*), void (*run)(const char*, const std::uint64_t*)) {
+  parameters = count;
+  run_kernel = run;
+}
+int stand_in_allocations() { return allocations; }
+int stand_in_waits() { return waits; }
+int stand_in_loads() { return loads; }
+int stand_in_copies_of_host() { return copies_of_host; }
+int stand_in_launches() { return launches; }
 int cuInit(unsigned) { return 0; }
 int cuDriverGetVersion(int* v) { *v = 13000; return 0; }
 int cuGetErrorName(int code, const char** text) {
-  *text = code == 900 ? "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED" : "CUDA_ERROR_UNKNOWN";
+  *text = code == kUnsupported ? "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"
+          : code == kImplicit ? "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT" : "CUDA_ERROR_UNKNOWN";
   return 0;
 }
 int cuDeviceGetCount(int* n) { *n = 1; return 0; }
@@ -161,6 +205,8 @@ int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
 int cuCtxSetCurrent(void*) { return 0; }
 int cuMemGetInfo_v2(size_t* free, size_t* total) { *free = *total = size_t{1} << 32; return 0; }
 int cuMemAlloc_v2(std::uint64_t* address, size_t bytes) {
+  if (forbidden()) return kUnsupported;
+  ++allocations;
   void* block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(block, 0xff, bytes);
   *address = reinterpret_cast<std::uint64_t>(block);
@@ -168,10 +214,10 @@ int cuMemAlloc_v2(std::uint64_t* address, size_t bytes) {
 }
 int cuMemFree_v2(std::uint64_t address) { std::free(at(address)); return 0; }
 int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, size_t bytes, Stream* s) {
-  return at_once(s, [=] { std::memcpy(at(to), from, bytes); });
+  return at_once(s, [=] { ++copies_of_host, std::memcpy(at(to), from, bytes); });
 }
 int cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, size_t bytes, Stream* s) {
-  return at_once(s, [=] { std::memcpy(to, at(from), bytes); });
+  return at_once(s, [=] { ++copies_of_host, std::memcpy(to, at(from), bytes); });
 }
 int cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, size_t bytes, Stream* s) {
   return set_going(s, [=] { std::memmove(at(to), at(from), bytes); });
@@ -180,25 +226,41 @@ int cuMemsetD8Async(std::uint64_t to, unsigned char byte, size_t bytes, Stream* 
   return set_going(s, [=] { std::memset(at(to), byte, bytes); });
 }
 int cuStreamCreate(void** s, unsigned) { *s = new Stream; return 0; }
-int cuStreamSynchronize(Stream* s) { return at_once(s, [] {}); }
+int cuStreamSynchronize(Stream* s) {
+  if (forbidden()) return kUnsupported;
+  return at_once(s, [] { ++waits; });
+}
 int cuStreamDestroy_v2(Stream* s) { delete s; return 0; }
 int cuStreamBeginCapture_v2(Stream* s, int mode) {
-  if (s->capturing != nullptr || mode != 2) return 1;
+  if (s == nullptr) return kImplicit;
+  if (s->capturing != nullptr || mode < 0 || mode > 2) return 1;
   s->capturing = new Graph;
+  ++captures;
+  relaxed = mode == 2;
   return 0;
 }
 int cuStreamEndCapture(Stream* s, void** graph) {
   if (s->capturing == nullptr) return 1;
   *graph = s->capturing;
   s->capturing = nullptr;
+  --captures;
   return 0;
 }
-int cuModuleLoadData(void**, const void*) { return 200; }
-int cuModuleUnload(void*) { return 0; }
-int cuModuleGetFunction(void**, void*, const char*) { return 200; }
-int cuFuncSetAttribute(void*, int, int) { return 200; }
-int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
-                   void**, void**) { return 200; }
+int cuModuleLoadData(void** module, const void*) {
+  if (run_kernel == nullptr) return 200;
+  if (forbidden()) return kUnsupported;
+  ++loads;
+  *module = new int;
+  return 0;
+}
+int cuModuleUnload(void* module) { delete static_cast<int*>(module); return 0; }
+int cuModuleGetFunction(void** function, void*, const char* name) {
+  *function = new Function{name};
+  return 0;
+}
+int cuFuncSetAttribute(void*, int, int) { return run_kernel == nullptr ? 200 : 0; }
+int cuLaunchKernel(Function* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                   Stream* s, void** from, void**) { return launch(s, function, from); }
 int cuGraphCreate(void** graph, unsigned) { *graph = new Graph; ++open_graphs; return 0; }
 int cuGraphDestroy(Graph* graph) { delete graph; return 0; }
 int cuGraphAddKernelNode_v2(void**, void*, void* const*, size_t, const void*) { return 200; }
@@ -430,15 +492,18 @@ std::unique_ptr<cuda::CudaDriver> StandIn::driver(bool strict) const {
   return std::move(*driver);
 }
 
-int StandIn::counter(const char* name) const {
+/// The library stays loaded, so that its counters and functions last.
+void* StandIn::find(const char* name) const {
   void* library = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
-  auto* function = reinterpret_cast<int (*)()>(dlsym(library, name));
-  REQUIRE(function != nullptr);
-  const int count = function();
-  dlclose(library);
-  return count;
+  REQUIRE(library != nullptr);
+  void* found = dlsym(library, name);
+  REQUIRE(found != nullptr);
+  return found;
 }
-int StandIn::searches() const { return counter("stand_in_searches"); }
-int StandIn::products() const { return counter("stand_in_products"); }
+int StandIn::counter(const std::string& name) const {
+  return function<int()>(("stand_in_" + name).c_str())();
+}
+int StandIn::searches() const { return counter("searches"); }
+int StandIn::products() const { return counter("products"); }
 
 }  // namespace pw::test

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "codegen/toolchain.hpp"
 #include "cuda/device/cuda_driver.hpp"
@@ -22,9 +23,16 @@ class StandIn {
   /// Searches for an algorithm, and products that were set going, since the library was made.
   [[nodiscard]] int searches() const;
   [[nodiscard]] int products() const;
+  /// A counter: allocations, waits, loads (of modules), copies_of_host, launches.
+  [[nodiscard]] int counter(const std::string& name) const;
+  /// A function of the library.
+  template <class Function>
+  [[nodiscard]] Function* function(const char* name) const {
+    return reinterpret_cast<Function*>(find(name));
+  }
 
  private:
-  [[nodiscard]] int counter(const char* name) const;
+  [[nodiscard]] void* find(const char* name) const;
   PrivateFolder folder_;
   std::string path_;
 };
