@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
+#include "codegen/rowprogram/row_program.hpp"
 #include "python/module.hpp"
 
 namespace py = pybind11;
@@ -63,6 +64,15 @@ class Changes {
     return out;
   }
 
+  /// Returns a new call as a graph of its own, and the references to what its inputs are.
+  [[nodiscard]] py::tuple alone(NodeId n) const {
+    std::vector<ValueId> inputs, outputs;
+    PyGraph out{after_.context_ptr(), rows::isolate(after_, {&n, 1}, inputs, outputs)};
+    py::list references;
+    for (const ValueId v : inputs) references.append(reference(v));
+    return py::make_tuple(std::move(out), references);
+  }
+
  private:
   [[nodiscard]] bool is_new(NodeId n) const { return n.index >= before_.node_bound(); }
   /// Returns the former name of a value that existed before; otherwise a name that no value has.
@@ -71,7 +81,7 @@ class Changes {
     return fmt::format("#{}", v.index);
   }
 
-  /// (op, operands, attributes, results as (reference, name taken over)).
+  /// (op, operands, attributes, results as (reference, name taken over), number).
   [[nodiscard]] py::tuple call(NodeId n) const {
     py::list operands, results;
     for (ValueId v : after_.operands(n))
@@ -85,7 +95,7 @@ class Changes {
     for (const auto& [id, value] : context.attributes[after_.attributes(n)])
       attributes[py::str(std::string(context.strings.text(id)))] =
           std::visit(AttributeObject{context}, value);
-    return py::make_tuple(after_.op_of(n).name, operands, attributes, results);
+    return py::make_tuple(after_.op_of(n).name, operands, attributes, results, n.index);
   }
 
   /// (the user's first result, old operand, new operand), for each operand that changed.
@@ -114,16 +124,31 @@ class Changes {
 }  // namespace
 
 void add_changes(py::module_& module) {
+  const auto changes = [](const PyGraph& before, const PyGraph& after) {
+    if (before.context != after.context || after.graph.node_bound() < before.graph.node_bound())
+      throw mistake("PW1412", "the second graph is not a rewritten version of the first");
+    return Changes(before.graph, after.graph);
+  };
+  module.def(
+      "new_call",
+      [changes](const PyGraph& before, const PyGraph& after, std::uint32_t number) {
+        const NodeId node(number);
+        if (number >= after.graph.node_bound() || !after.graph.alive(node))
+          throw mistake("PW1412", "the second graph does not have this call");
+        return changes(before, after).alone(node);
+      },
+      py::arg("before"), py::arg("after"), py::arg("number"),
+      "Returns a call that a run made as a graph of its own, and the values that it reads, as "
+      "changes() names them.");
   module.def(
       "changes",
-      [](const PyGraph& before, const PyGraph& after) {
-        if (before.context != after.context || after.graph.node_bound() < before.graph.node_bound())
-          throw mistake("PW1412", "the second graph is not a rewritten version of the first");
-        return Changes(before.graph, after.graph).told();
+      [changes](const PyGraph& before, const PyGraph& after) {
+        return changes(before, after).told();
       },
       py::arg("before"), py::arg("after"),
       "Returns what a run changed between Run.before() and Run.graph: `made` (op, operands, "
-      "attributes, results with the names they took over), in order; `moved` (user, old operand, "
+      "attributes, results with the names they took over, number), in order; `moved` (user, old "
+      "operand, "
       "new operand); `outputs` (before, after); `gone`, the former names of removed values.");
 }
 

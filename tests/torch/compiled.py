@@ -410,6 +410,70 @@ class Inductor(WithRules):
             one = self.compiled(self.norm, "fail", torch.randn(4, 8), torch.randn(8))
         self.assertIn("`pw_test.absent`, which is not an op of torch", one.done[0].refused)
 
+    FUSING = """
+        rule add_norm {
+          s = add(x: T[*b, d], r: T[*b, d])
+          y = mul(w: T[d], mul(s, rsqrt(mean(pow(s, 2)){dim = -1, keepdim = true} + eps)))
+          => y, s = fuse
+        }
+        rule swiglu { y = mul(silu(g: T[*b, d]), u: T[*b, d])  =>  y = fuse }
+        pass p = greedy { add_norm, swiglu }
+        pipeline fuse { p }
+    """
+
+    @staticmethod
+    def fused(x, r, w, m):
+        for _ in range(2):
+            s = x + r
+            y = w * (s * torch.rsqrt(s.pow(2).mean(-1, keepdim=True) + 1e-6)) @ m
+            x, r = F.silu(y) * (y @ m), s
+        return x, r
+
+    def test_fused_ops(self):
+        """Rules that generate kernels: static, dynamic, and under aot autograd's and Inductor's own checks of the ops."""
+        rules = self.rules(self.FUSING)
+        for dynamic in (False, True):
+            torch._dynamo.reset()
+            one = front.inductor_pass(rules, "fuse")
+            call = torch.compile(self.fused, dynamic=dynamic, options={"post_grad_custom_pre_pass": one, "fx_graph_cache": False})
+            with torch.no_grad():
+                for rows in (4, 6, 9):
+                    inputs = torch.randn(rows, 8), torch.randn(rows, 8), torch.randn(8), torch.randn(8, 8)
+                    self.assertLessEqual(difference(self.fused(*inputs), call(*inputs)), CLOSE)
+            self.assertEqual({(str(done.rewrites), done.refused) for done in one.done}, {("{'p': 2}", "")})  # Inductor spells out silu
+        graph = make_fx(self.fused, tracing_mode="fake")(*inputs).graph
+        front.inductor_pass(rules, "fuse")(graph)
+        ops = [node for node in graph.nodes if str(node.target).startswith("piecewise.")]
+        self.assertEqual(len(ops), 4)
+        for node in ops:
+            given = [torch.randn(n.meta["val"].shape) for n in node.args]
+            torch.library.opcheck(node.target, tuple(given), test_utils=("test_schema", "test_faketensor"))
+            with self.assertRaisesRegex(_piecewise.Error, "the op was made for"):
+                node.target(*[x[..., :-1] for x in given])
+
+    def test_fused_ops_from_inductors_cache(self):
+        """A second process takes Inductor's code, and the ops that it names, from the caches."""
+        program = textwrap.dedent(
+            """
+            import sys, torch
+            from piecewise import pytorch as front
+            sys.path.insert(0, sys.argv[1])
+            import compiled
+            torch.manual_seed(0)
+            one = front.inductor_pass(sys.argv[2], "fuse")
+            call = torch.compile(compiled.Inductor.fused, options={"post_grad_custom_pre_pass": one})
+            inputs = torch.randn(4, 8), torch.randn(4, 8), torch.randn(8), torch.randn(8, 8)
+            with torch.no_grad():
+                assert compiled.difference(compiled.Inductor.fused(*inputs), call(*inputs)) < 1e-4
+            print(len(one.done))
+            """
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": folder + "/inductor", "PIECEWISE_CACHE": folder + "/piecewise"}
+            command = [sys.executable, "-c", program, str(Path(__file__).parent), str(self.rules(self.FUSING))]
+            runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=False) for _ in range(2)]
+        self.assertEqual([(run.stdout, run.returncode) for run in runs], [("1\n", 0), ("0\n", 0)], runs[-1].stderr)
+
     def test_uuid(self):
         make = front.inductor_pass
         again = self.rules(self.RULES + "rule more { y = abs(x)  =>  y = neg(x) }\n")
@@ -555,6 +619,19 @@ def of_corpus(models):
                         errors[backend] = ((got.double() - truth).norm() / truth.norm()).item()
                     print(f"{name}: RMS from f64: " + ", ".join(f"{backend} {error:.3g}" for backend, error in errors.items()), flush=True)
                     self.assertLessEqual(errors["piecewise"], 1.5 * errors["inductor"])
+
+        def test_inside_inductor(self):
+            """The library's rules, whose fused ops have generated kernels."""
+            for name in ("llama", "gpt2", "vllm_llama_native"):
+                with self.subTest(model=name), torch.no_grad():
+                    self.setUp()
+                    model, inputs, _ = models.R[name]()
+                    one = front.inductor_pass("llm", "o2")
+                    options = {"post_grad_custom_pre_pass": one, "fx_graph_cache": False}
+                    call = torch.compile(model.eval(), dynamic=False, options=options)
+                    self.assertLessEqual(difference(model(*inputs), call(*inputs)), CLOSE)
+                    self.assertEqual([done.refused for done in one.done], [""])
+                    self.assertIn("activation" if name != "gpt2" else "fused", one.done[0].rewrites)
 
         test_block = None
 

@@ -19,8 +19,9 @@ from _piecewise import Error
 
 from .. import commands
 from ..counting import counted
+from .fused import operator_of
 from .reports import Explanations
-from .fx_import import DTYPES, FxImport, Refused, seen
+from .fx_import import CPU, DTYPES, FxImport, Refused, seen
 
 _log = logging.getLogger("piecewise")
 
@@ -28,11 +29,12 @@ _log = logging.getLogger("piecewise")
 _CALLS: t.Dict[str, t.Tuple[t.Any, t.Dict[str, str]]] = {
     op: (getattr(torch.ops.aten, name).default, {})
     for op, name in {
-        **{one: one for one in ("abs", "cos", "exp", "log", "mm", "neg", "relu", "rsqrt", "sigmoid", "silu", "sin", "sqrt", "tanh")},
+        **{one: one for one in ("abs", "cos", "exp", "log", "mm", "neg", "relu", "rsqrt", "sigmoid", "sin", "sqrt", "tanh")},
         **{"maximum": "maximum", "minimum": "minimum"},
     }.items()
 }
 _CALLS |= {op: (getattr(torch.ops.aten, op).Tensor, {}) for op in ("add", "sub", "mul", "div")}
+_SCALARS = frozenset(("add", "sub", "mul", "div"))  # torch's take a number as an operand
 _CALLS["addmm"] = (torch.ops.aten.addmm.default, {})
 _CALLS["reshape"] = (torch.ops.aten.reshape.default, {"shape": "shape"})
 _CALLS["transpose"] = (torch.ops.aten.permute.default, {"dims": "perm"})
@@ -148,11 +150,22 @@ class _Ref:
     name: str
 
 
+def _references(value: t.Any) -> t.Iterator[str]:
+    """Returns the names that arguments refer to."""
+    if isinstance(value, _Ref):
+        yield value.name
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _references(item)
+    elif isinstance(value, dict):
+        yield from _references(list(value.values()))
+
+
 class _Back:
     """Applies the changes of a run to the original torch.fx graph."""
 
-    def __init__(self, graph: torch.fx.Graph, aliases: t.Dict[str, str]):
-        self._graph = graph
+    def __init__(self, graph: torch.fx.Graph, aliases: t.Dict[str, str], before: _piecewise.Graph, after: _piecewise.Graph):
+        self._graph, self._before, self._after = graph, before, after
         self._nodes = {node.name: node for node in graph.nodes}
         self._made: t.Dict[str, torch.fx.Node] = {}  # by reference
         self._moved = False  # a new call may come after its users
@@ -165,13 +178,13 @@ class _Back:
         own, views = self._nodes.get(name), self._views.get(name, [])
         return views if own is None else [own, *views]
 
-    def change(self, changes: t.Dict[str, t.Any]) -> None:
-        """Applies the changes. Raises Refused before any change if the calls or their users are not torch's."""
-        planned = []
-        for name, operands, attributes, results in changes["made"]:
-            op, names = _operator(name)
-            planned.append((op, *_arguments(op, names, [o and _Ref(o) for o in operands], attributes), results))
-        self._check(changes)
+    def change(self) -> None:
+        """Applies the changes. Raises Refused before any change if a new call has no op in torch, or reads a value that torch does not have."""
+        changes = _piecewise.changes(self._before, self._after)
+        changes["moved"] = [move for move in changes["moved"] if all(map(self._has, move))]
+        changes["outputs"] = [move for move in changes["outputs"] if all(map(self._has, move))]
+        planned = [self._planned(*made) for made in changes["made"]]
+        self._check([name for _, args, kwargs, _ in planned for name in _references((args, kwargs))])
         (last,) = self._graph.find_nodes(op="output")
         for call in planned:
             self._make(last, *call)
@@ -184,12 +197,51 @@ class _Back:
             stable_topological_sort(self._graph)
         self._erase(changes["gone"])
 
-    def _check(self, changes):
-        read = [(user, old) for user, old, _ in changes["moved"]] + [(old,) for old, _ in changes["outputs"]]
-        read += [[o for o in operands if o and not o.startswith("#")] for _, operands, _, _ in changes["made"]]
-        for name in (name for names in read for name in names):
-            if name not in self._nodes and name not in self._views:
-                raise Refused(f"`{name}` is only a part of a torch call, so it cannot be replaced separately")
+    def _has(self, name):
+        """Returns True if torch has the value: others are inside a torch call, which stays as it is, and equal those that replaced them."""
+        return name.startswith("#") or bool(self._alike(name))
+
+    def _planned(self, name, operands, attributes, results, number):
+        """Returns op, arguments, and results of a new call: torch's op, or one with a generated kernel."""
+        try:
+            op, names = _operator(name)
+        except Refused as why:
+            return self._fused(number, results, why)
+        given = [o and _Ref(o) for o in operands]
+        if name in _SCALARS:
+            given = [ref if ref is None or self._has(ref.name) else self._number(ref, operands) for ref in given]
+        return op, *_arguments(op, names, given, attributes), results
+
+    def _number(self, ref, operands):
+        """Returns the value of a constant that no torch node has; the reference itself if torch would compute in another dtype."""
+        value, kind = self._constants.get(ref.name, (ref, ""))
+        kinds = {self._dtypes.get(other) for other in operands if other != ref.name}
+        return value if kinds == {kind} else ref
+
+    @functools.cached_property
+    def _constants(self):
+        """Returns number and dtype of the constants of rank 0, by value."""
+        nodes = [node for of in (self._before, self._after) for node in of.nodes if node.op == "constant" and node.results[0].type.endswith("[]")]
+        return {node.results[0].name: (node.attributes["value"], self._dtypes[node.results[0].name]) for node in nodes}
+
+    @functools.cached_property
+    def _dtypes(self):
+        values = [value for of in (self._before, self._after) for value in (*of.inputs, *(result for node in of.nodes for result in node.results))]
+        return {value.name: value.type.partition("[")[0] for value in values}
+
+    def _fused(self, number, results, refusal):
+        graph, reads = _piecewise.new_call(self._before, self._after, number)
+        places = [node.meta["val"].device for read in reads if not read.startswith("#") for node in self._alike(read) if "val" in node.meta]
+        try:
+            op = operator_of(graph, places[0] if places else CPU)
+        except (Error, Refused):
+            raise refusal from None
+        return op, tuple(map(_Ref, reads)), {}, results
+
+    def _check(self, operands):
+        for name in operands:
+            if not self._has(name):
+                raise Refused(f"`{name}` is only a part of a torch call, so a new call cannot read it")
 
     def _make(self, last, op, args, kwargs, results):
         args, kwargs = self._meant(args), self._meant(kwargs)
@@ -310,7 +362,7 @@ class InductorPass(CustomGraphPass):
         before = (
             result["graph"] if whole or not missed else import_whole().convert()["graph"]
         )  # the current graph: near misses may involve nodes that the seen part omits
-        _Back(graph, result["aliases"]).change(_piecewise.changes(run.before(), run.graph))
+        _Back(graph, result["aliases"], run.before(), run.graph).change()
         rewrites = {row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]}
         return rewrites, functools.partial(self._explain, before, missed)
 
@@ -337,7 +389,8 @@ def inductor_pass(rules: t.Union[str, t.Sequence[str]], pipeline: str, params: t
 
         torch.compile(model, options={"post_grad_custom_pre_pass": piecewise.pytorch.inductor_pass("my.pwr", "fuse")})
 
-    Rules may only make ops of torch: registered ops by name (`mine.norm`), or primitives that aten has. Any other graph is left unchanged, and
-    `done` of the pass has the reason. Raises Error for mistakes in the rules.
+    Rules may make ops of torch: registered ops by name (`mine.norm`), and primitives that aten has. Any other op with a body, also of a rule's `=> fuse`,
+    becomes `torch.ops.piecewise.NAME`, with generated kernels. A graph for which a rule makes an op without a body is left unchanged, and `done` of the
+    pass has the reason. Raises Error for mistakes in the rules.
     """
     return InductorPass([rules] if isinstance(rules, str) else list(rules), pipeline, params or {})
