@@ -10,6 +10,7 @@
 #include <pybind11/stl.h>
 
 #include "import/fx/fx.hpp"
+#include "import/fx/module_path.hpp"
 #include "import/fx/text/ast.hpp"
 #include "python/module.hpp"
 #include "python/seen_import.hpp"
@@ -183,6 +184,7 @@ class FxGraph {
     if (PyTuple_Check(value.ptr()) || PyList_Check(value.ptr()))
       for (const py::handle part : value) torch_.type(part);  // which refuses some
     if (PyUnicode_Check(stack.ptr())) statement.source = place_of(text_of(stack));
+    statement.group = group_of(meta);
     statement.value =
         is_known_number(target, value)
             ? arguments_.of(value)
@@ -223,6 +225,22 @@ class FxGraph {
   static bool is_known_number(std::string_view target, const py::handle& value) {
     return target.starts_with("torch.ops.aten.sym_") &&
            (PyBool_Check(value.ptr()) || PyLong_CheckExact(value.ptr()));
+  }
+  /// The group of the modules that the node was called in; of a backward node, that of the forward.
+  [[nodiscard]] std::string group_of(const py::object& meta) const {
+    py::handle stack = found(meta, torch_.names.modules);
+    if (!PyDict_Check(stack.ptr())) stack = found(meta, torch_.names.forward_modules);
+    if (!PyDict_Check(stack.ptr())) return {};
+    fx::ModuleStack modules;
+    for (const auto& [key, entry] : py::reinterpret_borrow<py::dict>(stack)) {
+      if (!PyUnicode_Check(key.ptr()) || !PyTuple_Check(entry.ptr()) ||
+          PyTuple_GET_SIZE(entry.ptr()) == 0)
+        return {};
+      const py::handle path = PyTuple_GET_ITEM(entry.ptr(), 0);
+      if (!PyUnicode_Check(path.ptr())) return {};
+      modules.enter(text_of(key), text_of(path));
+    }
+    return modules.group();
   }
   static py::handle found(const py::object& meta, const py::str& key) {
     PyObject* const value = PyDict_GetItem(meta.ptr(), key.ptr());

@@ -13,7 +13,8 @@ namespace pw::python {
 /// Names of node attributes, as interned Python strings.
 struct NodeNames {
   pybind11::str name{"name"}, target{"target"}, args{"args"}, kwargs{"kwargs"}, meta{"meta"},
-      val{"val"}, stack{"stack_trace"}, dtype{"dtype"}, layout{"layout"}, device{"device"},
+      val{"val"}, stack{"stack_trace"}, modules{"nn_module_stack"},
+      forward_modules{"fwd_nn_module_stack"}, dtype{"dtype"}, layout{"layout"}, device{"device"},
       shape{"shape"}, op{"op"}, inputs{"_input_nodes"};
 };
 

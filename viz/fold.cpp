@@ -5,7 +5,6 @@
 #include "viz/fold.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -25,10 +24,7 @@ std::string layer_of(std::string_view group) {
   while (begin <= group.size()) {
     std::size_t end = std::min(group.find('.', begin), group.size());
     const std::string_view part = group.substr(begin, end - begin);
-    const bool number = !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) {
-      return std::isdigit(c) != 0;
-    });
-    if (number) return std::string(group.substr(0, end));
+    if (is_number(part)) return std::string(group.substr(0, end));
     begin = end + 1;
   }
   return {};

@@ -7,12 +7,14 @@
 #include <string_view>
 
 namespace pw::viz {
-namespace {
 
-bool is_number(std::string_view word) {
-  return !word.empty() && std::all_of(word.begin(), word.end(),
-                                      [](unsigned char c) { return std::isdigit(c) != 0; });
+bool is_number(std::string_view step) {
+  const std::string_view number = step.substr(0, step.find('@'));
+  return !number.empty() && std::all_of(number.begin(), number.end(),
+                                        [](unsigned char c) { return std::isdigit(c) != 0; });
 }
+
+namespace {
 
 /// Returns the end of the next step of a path: a name with the number after it ("experts.5").
 std::size_t step_end(std::string_view path, std::size_t begin) {

@@ -9,6 +9,7 @@
 #include "graph/foreign.hpp"
 #include "graph/graph_format.hpp"
 #include "import/fx/call_importer.hpp"
+#include "import/fx/module_path.hpp"
 #include "import/onnx/call.hpp"
 #include "import/onnx/examples.hpp"
 #include "import/onnx/export.hpp"
@@ -88,14 +89,6 @@ std::string base_of(const OnnxNode& n) {
   for (const std::string& name : n.outputs)
     if (!name.empty()) return name;
   return n.op;
-}
-/// Converts "/layers.0/mlp/Relu" → "layers.0.mlp", as torch.onnx names nodes by their modules.
-std::string group_of(const std::string& name) {
-  const std::size_t last = name.rfind('/');
-  if (name.empty() || name[0] != '/' || last == 0) return {};
-  std::string out = name.substr(1, last - 1);
-  std::replace(out.begin(), out.end(), '/', '.');
-  return out;
 }
 
 /// Types of inputs in the notation of the dump importer, with a symbol for each parameter of dims.
@@ -309,7 +302,9 @@ class OnnxImporter {
         return fail(error_in(place_of(n), "PW0522", "duplicate value `" + name + "`"));
     const auto function = functions_.find({n.domain, n.op, n.overload});
     if (function != functions_.end()) return inlined(*function->second, n, inputs, scope);
-    if (scope.depth == 0) to_.set_group(group_of(n.name));
+    if (scope.depth == 0)
+      to_.set_group(n.scopes.empty() ? fx::group_of_node_name(n.name)
+                                     : fx::group_of_name_scopes(n.scopes));
     auto results = PW_TRY(results_of(n, inputs, scope));
     for (std::size_t i = 0; i < n.outputs.size() && i < results.size(); ++i)
       bind(n.outputs[i], results[i], scope);

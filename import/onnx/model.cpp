@@ -75,6 +75,17 @@ OnnxAttribute attribute_message(const WireField& message) {
   return out;
 }
 
+/// Reads an entry of metadata_props: a key (1) and its value (2).
+void take_scopes(const WireField& message, std::string& scopes) {
+  std::string key, value;
+  WireField f;
+  for (WireReader reader(message); reader.next(f);) {
+    if (f.number == 1) key = string_of(f);
+    if (f.number == 2) value = string_of(f);
+  }
+  if (key == "pkg.torch.onnx.name_scopes") scopes = std::move(value);
+}
+
 OnnxNode node_message(const WireField& message) {
   OnnxNode out;
   WireField f;
@@ -86,6 +97,7 @@ OnnxNode node_message(const WireField& message) {
       case 5: out.attributes.push_back(attribute_message(f)); break;
       case 7: out.domain = string_of(f); break;
       case 8: out.overload = string_of(f); break;
+      case 9: take_scopes(f, out.scopes); break;
       default: break;
     }
   return out;

@@ -60,6 +60,7 @@ struct OnnxAttribute {
 
 struct OnnxNode {
   std::string name, op, domain, overload;
+  std::string scopes;  ///< metadata `pkg.torch.onnx.name_scopes`, as it is printed
   std::vector<std::string> inputs, outputs;  ///< empty: omitted
   std::vector<OnnxAttribute> attributes;
 };

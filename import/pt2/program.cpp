@@ -8,6 +8,7 @@
 #include "base/assert.hpp"
 #include "base/printable.hpp"
 #include "base/try.hpp"
+#include "import/fx/module_path.hpp"
 #include "import/pt2/arguments.hpp"
 #include "import/pt2/dtypes.hpp"
 #include "import/pt2/pt2.hpp"
@@ -115,6 +116,7 @@ Statement part_of(const std::string& tuple, std::size_t at, const std::string& n
   Statement out;
   out.span = out.type_span = call.span;
   out.source = call.source;
+  out.group = call.group;
   out.targets.push_back(name_expr(name, call.span));
   out.value = make_expr(Expr::Kind::call, call.span, "operator.getitem");
   out.value.args.push_back(name_expr(tuple, call.span));
@@ -318,9 +320,12 @@ class ProgramReader {
     call.value =
         make_expr(Expr::Kind::call, call.span, PW_TRY(read_target(PW_TRY(node.member("target")))));
     PW_TRY(read_arguments(node, module, depth, call.value));
-    if (const auto metadata = PW_TRY(node.maybe("metadata")))
+    if (const auto metadata = PW_TRY(node.maybe("metadata"))) {
       if (const auto trace = PW_TRY(metadata->maybe("stack_trace")))
         call.source = place_in(PW_TRY(trace->text()));
+      if (const auto stack = PW_TRY(metadata->maybe("nn_module_stack")))
+        call.group = fx::group_of_archived_stack(PW_TRY(stack->text()));
+    }
     return read_results(graph, node, std::move(call), module.forward);
   }
 

@@ -6,6 +6,7 @@
 #include "graph/text/text.hpp"
 #include "graph/verify.hpp"
 #include "import/fx/fx.hpp"
+#include "import/fx/module_path.hpp"
 #include "tests/graph/library.hpp"
 #include "tests/shared_dump.hpp"
 
@@ -213,6 +214,29 @@ TEST_CASE("forms: precedence is Python's", "[graph][fx][forms]") {
                          "torch.ops.aten.view.default(x, [a - 9, b + 4])\n        return (z,)"));
   // 2 + 12 - 1 = 13; 5 * -2 + 14 = 4.
   CHECK(context->types.print(fx.graph.type(fx.graph.outputs()[0])) == "f32[4, 8]");
+}
+
+TEST_CASE("forms: printed module stacks are groups", "[graph][fx][forms]") {
+  const FxImport fx = import_with(
+      library(),
+      in_module(
+          "# nn_module_stack: {'7': (\"L['self'].layers.0\", <class 'm.Layer'>), '8': "
+          "(\"L['self'].layers.0.act\", <class 'm.Act'>)} # File: m.py:3 in forward, code: y\n"
+          "        a = torch.ops.aten.relu.default(x)\n"
+          "        b = torch.ops.aten.neg.default(a)\n\n"
+          "        # File: m.py:9 in forward, code: return b\n"
+          "        c = torch.ops.aten.abs.default(b)\n        return (c,)"));
+  const auto node = [&](std::string_view value) {
+    return fx.graph.producer(fx.graph.find_value(value));
+  };
+  CHECK(fx.graph.group(node("a")) == "layers.0.act");
+  CHECK(fx.graph.source(node("b")) == "m.py:3");
+  CHECK(fx.graph.group(node("b")) == "layers.0.act");
+  CHECK(fx.graph.group(node("c")).empty());
+  fx::ModuleStack stack;
+  stack.enter("1", "L['self']._modules['blocks']._modules['0']");
+  stack.enter("2@1", "L['self'].blocks[0].norm");
+  CHECK(stack.group() == "blocks.0.norm@1");
 }
 
 TEST_CASE("forms: submodules are inlined, with their path as the group", "[graph][fx][forms]") {

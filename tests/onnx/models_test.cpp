@@ -225,6 +225,29 @@ TEST_CASE("onnx: models that contradict themselves are refused", "[onnx]") {
   CHECK_THAT(error_of(huge), Catch::StartsWith("PW0521"));
 }
 
+TEST_CASE("onnx: names and scopes of nodes are module paths", "[onnx]") {
+  TestModel m;
+  m.in("x", {"2"}).out("d", {"2"});
+  m.node("Relu", {"x"}, {"a"}).node("Exp", {"a"}, {"b"}).node("Neg", {"b"}, {"c"});
+  m.node("Abs", {"c"}, {"d"});
+  auto& nodes = *m.model.mutable_graph()->mutable_node();
+  nodes[0].set_name("/layer1/layer1.0/conv1/Relu");  // torch.onnx repeats the outer name
+  nodes[1].set_name("model/dense/Exp");              // tf2onnx
+  nodes[2].set_name("node_neg");
+  auto& scopes = *nodes[2].add_metadata_props();
+  scopes.set_key("pkg.torch.onnx.name_scopes");
+  scopes.set_value("['', 'layers', 'layers.0', 'layers.0.mlp', 'neg']");
+  nodes[3].set_name("abs_1");
+  const ReadGraph read = imported(m);
+  const auto group = [&](std::string_view value) {
+    return std::string(read.graph.group(read.graph.producer(read.graph.find_value(value))));
+  };
+  CHECK(group("a") == "layer1.0.conv1");
+  CHECK(group("b") == "model.dense");
+  CHECK(group("c") == "layers.0.mlp");
+  CHECK(group("d").empty());
+}
+
 TEST_CASE("onnx: a file that is cut off, or damaged, is refused or read, and nothing else",
           "[onnx][fuzz]") {
   const std::string whole = weighted().bytes();

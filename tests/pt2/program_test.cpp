@@ -90,6 +90,19 @@ TEST_CASE("pt2: a program is its calls, with kinds, symbols, sources and writes"
   CHECK(line_of(graph, "next") == "next: f32[3] = add(b_n, c__0)");
 }
 
+TEST_CASE("pt2: the module stack of a call is its group", "[pt2]") {
+  ProgramText program = small_program();
+  const std::string metadata = "\"metadata\":{";
+  const std::size_t relu = program.nodes.find(metadata, program.nodes.find("relu.default"));
+  program.nodes.insert(relu + metadata.size(),
+                       R"("nn_module_stack":"L__self__,,M;L__self__blocks.0@1,blocks.0,m.Block;)"
+                       R"(L__self__blocks.0.act@1,blocks.0.act,torch.nn.ReLU",)");
+  const ContextPtr context = library();
+  const FxImport done = imported(context, program);
+  CHECK(done.graph.group(done.graph.producer(done.graph.find_value("relu"))) == "blocks.0@1.act");
+  CHECK(done.graph.group(done.graph.producer(done.graph.find_value("mm"))).empty());
+}
+
 TEST_CASE("pt2: a symbol without an upper bound gets the usual one", "[pt2]") {
   ProgramText program = small_program();
   program.ranges = R"("s0":{"min_val":0,"max_val":null})";

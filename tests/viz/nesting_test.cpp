@@ -159,6 +159,21 @@ TEST_CASE("nesting: module paths are groups in groups, equal ones are drawn once
   CHECK(closed.boxes.size() == 3 + 2);  // norm, experts, sum; an input and an output
 }
 
+TEST_CASE("nesting: calls of one module are a group each", "[viz]") {
+  Builder b;
+  ValueId x = b.input("x");
+  for (const char* path : {"group.0.layer", "group.0@1.layer", "group.0@2.layer"})
+    for (const char* op : {"exp", "relu"}) {
+      x = b.one(op, {x});
+      b.graph.set_group(b.graph.producer(x), path);
+    }
+  b.graph.add_output(x);
+  const Nested drawn({{"input", b.graph}});
+  const viz::Folding& f = drawn.folding;
+  CHECK(drawn.names(f.sequence) == std::vector<std::string>{"group.0", "group.0@1", "group.0@2"});
+  CHECK(f.groups[f.sequence[0].index].copies.size() == 3);
+}
+
 TEST_CASE("nesting: a group is no smaller than two nodes and smaller than what it stands in",
           "[viz]") {
   Builder b;

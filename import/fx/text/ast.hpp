@@ -60,7 +60,7 @@ struct Statement {
   Span type_span;
   Expr value;
   std::string source;  ///< "path:line" of the comment above, or empty
-  std::string group;   ///< path of the submodule that contains it, or empty
+  std::string group;   ///< path of the module that contains it, or empty
 };
 
 struct Function {
@@ -81,6 +81,7 @@ struct Line {
   std::uint32_t begin = 0, end = 0;  ///< without indent, comment and line end
   std::uint32_t indent = 0;
   std::string source;  ///< of the last `# File: path:line in …` comment
+  std::string group;   ///< of the last `# nn_module_stack: {…}` comment
 };
 
 /// Cuts the text into logical lines. Diagnoses unmatched brackets, open strings, nesting, size.

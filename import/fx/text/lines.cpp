@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/try.hpp"
+#include "import/fx/module_path.hpp"
 #include "import/fx/text/ast.hpp"
 
 namespace pw::fx {
@@ -96,14 +97,25 @@ class Cutter {
     std::size_t line = text_.rfind('\n', *begin_);
     line = line == std::string_view::npos ? 0 : line + 1;
     lines_.push_back({static_cast<std::uint32_t>(*begin_), static_cast<std::uint32_t>(end),
-                      static_cast<std::uint32_t>(*begin_ - line), place_});
+                      static_cast<std::uint32_t>(*begin_ - line), place_, group_});
     begin_.reset();
   }
   void comment() {
     std::size_t end = std::min(text_.find('\n', at_), text_.size());
-    std::optional<std::string> place = source_of(text_.substr(at_, end - at_));
+    std::string_view text = text_.substr(at_, end - at_);
+    constexpr std::string_view kStack = "nn_module_stack: {", kNext = "} # ";
+    std::string group;
+    const std::size_t stack = text.find(kStack), close = text.find(kNext);
+    if (stack != std::string_view::npos && close != std::string_view::npos && stack < close) {
+      group = group_of_printed_stack(text.substr(stack + kStack.size(), close - stack));
+      text.remove_prefix(close + 1);
+    }
+    std::optional<std::string> place = source_of(text);
     if (open_.empty()) finish(at_);
-    if (place) place_ = std::move(*place);
+    if (place) {
+      place_ = std::move(*place);
+      group_ = std::move(group);
+    }
     at_ = end;
   }
   Status string(char quote) {
@@ -138,7 +150,7 @@ class Cutter {
   std::size_t at_ = 0;
   std::optional<std::size_t> begin_;
   std::vector<std::size_t> open_;
-  std::string place_;
+  std::string place_, group_;
   std::vector<Line> lines_;
 };
 
@@ -230,6 +242,7 @@ class Reader {
     Statement plain;
     if (!by_grammar_ && parse_plain_line(text_, source_, line, plain)) {
       plain.source = std::move(line.source);
+      plain.group = std::move(line.group);
       body(line, std::move(plain));
       return;
     }
@@ -237,6 +250,7 @@ class Reader {
     if (!statements) return add(std::move(statements.error()));
     for (Statement& s : *statements) {
       s.source = line.source;
+      s.group = line.group;
       if (!body(line, std::move(s))) return;
     }
   }

@@ -63,7 +63,7 @@ class Inliner {
         continue;
       }
       Statement copy = s;
-      copy.group = scope.path;
+      if (copy.group.empty()) copy.group = scope.path;
       rename(copy.value, scope);
       if (s.kind == Statement::Kind::return_ && !outermost) {
         result = std::move(copy.value);
@@ -150,7 +150,7 @@ class Inliner {
     if (auto ok = expand(inner, result, depth + 1); !ok) return ok;
     Statement out = s;
     out.value = std::move(result);
-    out.group = scope.path;
+    if (out.group.empty()) out.group = scope.path;
     if (out.kind == Statement::Kind::expression) return {};
     if (out.kind == Statement::Kind::assign)
       for (Expr& target : out.targets) declare(target, scope);
