@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/io/file_kind.hpp"
@@ -47,6 +49,14 @@ Result<std::size_t> choose(const std::vector<fx::GraphText>& graphs, std::size_t
               list);
 }
 
+/// Returns true if the text states the module of a call.
+bool states_groups(const fx::Module& module) {
+  const std::vector<fx::Statement>& all = module.forward.statements;
+  return std::any_of(all.begin(), all.end(),
+                     [](const fx::Statement& s) { return !s.group.empty(); }) ||
+         std::any_of(module.children.begin(), module.children.end(), states_groups);
+}
+
 }  // namespace
 
 Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
@@ -73,7 +83,9 @@ Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
     module.forward = std::move(parsed);
   }
   const std::size_t pieces = module.children.size();
+  const bool grouped = states_groups(module);
   fx::Function function = PW_TRY(fx::inline_modules(std::move(module)));
+  if (!grouped) fx::infer_groups(function, graph.signature);
   fx::flatten_inputs(function);
   fx::spell_out(function);
   std::string form = fx::describe(graph, pieces, function);

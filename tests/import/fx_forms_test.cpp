@@ -239,6 +239,55 @@ TEST_CASE("forms: printed module stacks are groups", "[graph][fx][forms]") {
   CHECK(stack.group() == "blocks.0.norm@1");
 }
 
+TEST_CASE("forms: calls are grouped by the modules of their weights", "[graph][fx][forms]") {
+  const std::string text =
+      "ExportedProgram:\n    class GraphModule(torch.nn.Module):\n        def forward(self, "
+      "p_l_0_norm_w: \"f32[8]\", p_l_0_up_w: \"f32[8, 8]\", p_l_1_norm_w: \"f32[8]\", b_t: "
+      "\"f32[8]\", x: \"f32[4, 8]\"):\n"
+      "            # File: m.py:3 in forward, code: s = x * x\n"
+      "            s = torch.ops.aten.mul.Tensor(x, x)\n"
+      "            # File: m.py:4 in forward, code: return s * self.w\n"
+      "            n = torch.ops.aten.mul.Tensor(s, p_l_0_norm_w)\n"
+      "            # File: m.py:20 in forward, code: t = n * self.t\n"
+      "            t = torch.ops.aten.mul.Tensor(n, b_t)\n"
+      "            # File: linear.py:9 in forward, code: return F.linear(x, self.w)\n"
+      "            u = torch.ops.aten.mm.default(t, p_l_0_up_w)\n"
+      "            # File: m.py:21 in forward, code: r = x + u\n"
+      "            r = torch.ops.aten.add.Tensor(x, u)\n"
+      "            # File: m.py:3 in forward, code: s = x * x\n"
+      "            s1 = torch.ops.aten.mul.Tensor(r, r)\n"
+      "            # File: m.py:4 in forward, code: return s * self.w\n"
+      "            n1 = torch.ops.aten.mul.Tensor(s1, p_l_1_norm_w)\n"
+      "            # File: m.py:20 in forward, code: t = n * self.t\n"
+      "            t1 = torch.ops.aten.mul.Tensor(n1, b_t)\n"
+      "            return (t1,)\n\nGraph signature:\n    # inputs\n"
+      "    p_l_0_norm_w: PARAMETER target='l.0.norm.w'\n"
+      "    p_l_0_up_w: PARAMETER target='l.0.up.w'\n"
+      "    p_l_1_norm_w: PARAMETER target='l.1.norm.w'\n"
+      "    b_t: BUFFER target='l.0.rope.t' persistent=False\n    x: USER_INPUT\n";
+  const FxImport fx = import_with(library(), text);
+  const auto group = [&](std::string_view value) {
+    return std::string(fx.graph.group(fx.graph.producer(fx.graph.find_value(value))));
+  };
+  CHECK(group("s") == "l.0.norm");  // by its line of source
+  CHECK(group("n") == "l.0.norm");
+  CHECK(group("t") == "l.0.rope");
+  CHECK(group("u") == "l.0.up");
+  CHECK(group("r") == "l.0");  // between two layers
+  CHECK(group("s1") == "l.1.norm");
+  CHECK(group("n1") == "l.1.norm");
+  CHECK(group("t1").empty());  // layers share the buffer
+
+  const FxImport dynamo = import_with(
+      library(), in_module("w = L_self_modules_layers_modules_0_modules_up_parameters_weight_\n"
+                           "        d = torch._C._autograd._get_data_attr(w)\n"
+                           "        y = torch._C._nn.linear(x, d, None)\n        return (y,)",
+                           "x: \"f32[4, 8]\", "
+                           "L_self_modules_layers_modules_0_modules_up_parameters_weight_: "
+                           "\"f32[8, 8]\""));
+  CHECK(dynamo.graph.group(dynamo.graph.producer(dynamo.graph.find_value("y"))) == "layers.0.up");
+}
+
 TEST_CASE("forms: submodules are inlined, with their path as the group", "[graph][fx][forms]") {
   ContextPtr context = library();
   FxImport fx = import_with(context, fixture("split"));

@@ -109,6 +109,10 @@ Result<Function> parse_table(std::string_view text, SourceId source);
 /// made unique and whose group is the submodule's path. In modules.cpp.
 Result<Function> inline_modules(Module module);
 
+/// Groups calls by the modules of the weights that they read, from their names or torch.export's
+/// signature. The module's path follows an existing group.
+void infer_groups(Function& function, std::string_view signature);
+
 /// Makes parameters of inputs that the first statements unpack from nested arguments, as `a, b, =
 /// fx_pytree.tree_flatten_spec(…)`; `a: "f32[4]"` alone is a parameter's type.
 void flatten_inputs(Function& function);
