@@ -1,7 +1,7 @@
-// Exports infer_groups(). A printed graph names weights by their modules, but not calls. A call
-// that reads a weight belongs to the weight's module. The calls between two such calls are placed
-// by their lines of source: RMSNorm, for example, reads its weight in its last line. All others
-// belong to the module that encloses both. Linear in the expressions of the function.
+// A printed graph names weights by their modules, but not calls. A call that reads a weight belongs
+// to the weight's module. The calls between two such calls are placed by their lines of source:
+// RMSNorm, for example, reads its weight in its last line. All others belong to the module that
+// encloses both. Linear in the expressions of the function.
 #include <algorithm>
 #include <charconv>
 #include <map>
