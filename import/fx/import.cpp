@@ -88,6 +88,7 @@ Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
   if (!grouped) fx::infer_groups(function, graph.signature);
   fx::flatten_inputs(function);
   fx::spell_out(function);
+  fx::name_first_results(function);
   std::string form = fx::describe(graph, pieces, function);
   PW_TRY(fx::take_given_types(*context, options, function));
   const std::size_t loaded = fx::take_load_args(text, function);
@@ -105,6 +106,7 @@ Result<FxImport> import_fx(const ContextPtr& context, std::string_view given,
 Result<FxImport> import_fx(const ContextPtr& context, fx::Function function,
                            const FxOptions& options, std::string form) {
   fx::spell_out(function);
+  fx::name_first_results(function);
   PW_TRY(fx::take_given_types(*context, options, function));
   Result<FxImport> out = fx::Converter(context, options, function, "").convert();
   if (out) out->report.form = std::move(form);

@@ -47,8 +47,12 @@ ModelValues lower_layer_norm(OnnxCall& c) {
   const fx::Value x = c.tensor(0), scale = c.tensor(1);
   const std::size_t rank = c.rank(0);
   if (c.integer("stash_type", 1) != 1) throw GiveUp{"stash_type is not f32"};
-  Normed n = normed(c, in_f32(c, x), axes_from(axis_in(c.integer("axis", -1), rank), rank),
-                    c.real("epsilon", 1e-5f));
+  const std::size_t axis = axis_in(c.integer("axis", -1), rank);
+  const double epsilon = c.real("epsilon", 1e-5f);
+  const bool plain = c.has(2) && axis + 1 == rank && c.node().outputs.size() == 1;
+  if (plain && c.type(x).dtype == DType::f32 && c.rank(1) == 1 && c.rank(2) == 1)
+    return {c.result(c.op("layer_norm", {x, scale, c.tensor(2)}, {{"eps", epsilon}}))};
+  Normed n = normed(c, in_f32(c, x), axes_from(axis, rank), epsilon);
   fx::Value y = c.op("mul", {c.cast(n.y, c.type(x).dtype), scale});
   if (c.has(2)) y = c.op("add", {y, c.tensor(2)});
   return {c.result(y), c.result(n.mean), c.result(n.factor)};

@@ -32,6 +32,35 @@ std::string taken(const std::string& x, const std::string& result, const std::st
 
 }  // namespace
 
+TEST_CASE("fx: norms are ops of one name, unless training reads their statistics", "[fx]") {
+  const auto lines = [](const std::string& body) {
+    const ContextPtr context = library();
+    FxOptions options;
+    options.file = "dump.fx.txt";
+    const auto done = import_fx(
+        context, "def forward(self, x: \"bf16[4, 8]\", w: \"bf16[8]\"):\n" + body, options);
+    if (!done) return messages(done.error(), *context);
+    std::string out;
+    for (const NodeId n : done->graph.order()) out += describe(done->graph, n) + "\n";
+    return out;
+  };
+  const std::string layer =
+      "    t = torch.ops.aten.native_layer_norm.default(x, [8], w, w, 1e-05)\n"
+      "    y: \"bf16[4, 8]\" = t[0]\n";
+  CHECK(lines(layer + "    return (y,)\n") == "y: bf16[4, 8] = layer_norm(x, w, w){eps = 1e-05}\n");
+  const std::string trained = lines(layer + "    m = t[1];  return (y, m)\n");
+  CHECK(trained.find("layer_norm") == std::string::npos);
+  CHECK(trained.find("mean(") != std::string::npos);
+  const std::string rms = "cast(w){dtype = f32}\ny: bf16[4, 8] = rms_norm(x, ";
+  for (const std::string call :
+       {"rms_norm.default(x, [8], w)", "rms_norm.default(x, [8], w, None)"})
+    CHECK(lines("    y = torch.ops.aten." + call + "\n    return (y,)\n").find(rms) !=
+          std::string::npos);
+  CHECK(lines("    t = torch.ops.aten._fused_rms_norm.default(x, [8], w, None)\n    y = t[0]\n"
+              "    return (y,)\n")
+            .find(rms) != std::string::npos);
+}
+
 TEST_CASE("fx: pads of all modes", "[fx]") {
   CHECK(taken("f32[2, s0]", "f32[2, s0 + 3]", "pad.default(x, [1, 2])") == "");
   CHECK(taken("f32[2, s0]", "f32[2, s0 + 3]", "pad.default(x, [1, 2], 'constant', 0.5)") == "");

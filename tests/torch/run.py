@@ -84,6 +84,7 @@ def main():
         [ROOT / "tests/torch/onnx_out.py"],
         [ROOT / "tests/torch/pt2.py", "--pwr", arguments.build / "bin/pwr", *corpus],
         [ROOT / "tests/torch/pt2_run.py", "--pwr", arguments.build / "bin/pwr", *(["--stock", *corpus] if arguments.stock else [])],
+        [ROOT / "tests/torch/one_graph.py"],
         [ROOT / "tests/torch/symbols.py"],
         [ROOT / "tests/torch/compiled.py", *corpus],
         [ROOT / "tests/torch/device.py", *corpus],

@@ -121,4 +121,8 @@ void flatten_inputs(Function& function);
 /// getattr, `a:b` in a subscript is slice(a, b, None).
 void spell_out(Function& function);
 
+/// Rewrites calls of norms of which only the first result is read as calls of ops with one result:
+/// native_layer_norm as layer_norm, _fused_rms_norm as rms_norm.
+void name_first_results(Function& function);
+
 }  // namespace pw::fx

@@ -44,8 +44,21 @@ def _overload(name: str) -> torch._ops.OpOverload:
     return getattr(getattr(torch.ops.aten, packet), overload or "default")
 
 
-# Attention has a kernel here. Decompositions of the others lose their checks, or the strides of their results.
-_WHOLE = ("_scaled_dot_product_flash_attention_for_cpu", "binary_cross_entropy", "frac", "index_add", "index_copy", "select_scatter")
+# Attention has a kernel here. Norms and activations import by their names, as from torch.export. Decompositions of the others lose their checks, or
+# the strides of their results.
+_WHOLE = (
+    "_fused_rms_norm",
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "binary_cross_entropy",
+    "frac",
+    "hardsigmoid",
+    "hardswish",
+    "index_add",
+    "index_copy",
+    "rms_norm",
+    "select_scatter",
+    "silu",
+)
 
 
 @functools.lru_cache(maxsize=None)
