@@ -98,8 +98,7 @@ Status CallImporter::state_type(const Value& value, const std::string& type) {
 }
 
 Result<Value> CallImporter::keep_call(std::string_view target, const Arguments& arguments,
-                                      const std::vector<Wanted>& results, bool random,
-                                      const std::string& why) {
+                                      const Outputs& results, bool random, const std::string& why) {
   Site site{parts_.function.span,
             "",
             true,

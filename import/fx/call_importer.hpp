@@ -45,7 +45,7 @@ class CallImporter {
                                       const NamedAttributes& attributes, const std::string& name);
   /// Keeps a call unchanged, for the reason `why`. The results are the items of a list.
   Result<Value> keep_call(std::string_view target, const Arguments& arguments,
-                          const std::vector<Wanted>& results, bool random, const std::string& why);
+                          const Outputs& results, bool random, const std::string& why);
   [[nodiscard]] const Type* type(const Value& value) const {
     return parts_.emitter.type_of(value.tensor);
   }

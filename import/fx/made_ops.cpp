@@ -4,6 +4,7 @@
 #include <array>
 
 #include "graph/foreign.hpp"
+#include "import/fx/calls/conversions.hpp"
 #include "import/fx/convert.hpp"
 #include "import/fx/ops.hpp"
 
@@ -13,31 +14,29 @@ namespace {
 using Names = MadeOps::Names;
 
 // Those whose functions call the op of their row, kMoves, and what is made anywhere.
-constexpr std::array kPlain = {Special::view,
-                               Special::flatten,
-                               Special::unsqueeze,
-                               Special::squeeze,
-                               Special::t,
-                               Special::permute,
-                               Special::slice,
-                               Special::select,
-                               Special::narrow,
-                               Special::split,
-                               Special::chunk,
-                               Special::unbind,
-                               Special::cat,
-                               Special::stack,
-                               Special::expand,
-                               Special::make,
-                               Special::scalar,
-                               Special::make_like,
-                               Special::to_copy,
-                               Special::type_of,
-                               Special::reduce,
-                               Special::copy,
-                               Special::matmul,
-                               Special::unflatten,
-                               Special::repeat_interleave};
+constexpr std::array<Conversion*, 23> kPlain = {convert_view,
+                                                convert_flatten,
+                                                convert_unsqueeze,
+                                                convert_squeeze,
+                                                convert_t,
+                                                convert_permute,
+                                                convert_slice,
+                                                convert_select,
+                                                convert_narrow,
+                                                convert_split,
+                                                convert_unbind,
+                                                convert_cat,
+                                                convert_stack,
+                                                convert_expand,
+                                                convert_make,
+                                                convert_scalar,
+                                                convert_to_copy,
+                                                convert_type_of,
+                                                convert_reduce,
+                                                convert_copy,
+                                                convert_matmul,
+                                                convert_unflatten,
+                                                convert_repeat_interleave};
 constexpr std::array<std::string_view, 7> kMoves = {"cat",   "reshape",   "slice", "slice_scatter",
                                                     "split", "transpose", "full"};
 
@@ -62,8 +61,8 @@ std::optional<Names> made_by(const Mapping& row) {
     return out;
   }
   out.emplace(row.op);
-  if (row.special == Special::none) return out;
-  if (std::find(kPlain.begin(), kPlain.end(), row.special) == kPlain.end()) return std::nullopt;
+  if (!row.convert && row.special == Special::none) return out;
+  if (std::find(kPlain.begin(), kPlain.end(), row.convert) == kPlain.end()) return std::nullopt;
   out.insert(kMoves.begin(), kMoves.end());
   return out;
 }

@@ -10,78 +10,29 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/diagnostic.hpp"
 #include "graph/foreign.hpp"
 
 namespace pw::fx {
 
-/// Translation that a target needs beyond renaming its arguments. Each is a function in
-/// calls/special.cpp.
+class Emitter;
+struct Bound;
+struct Site;
+struct Wanted;
+using Outputs = std::vector<Wanted>;
+using Results = std::vector<ValueId>;
+using Applied = Result<std::optional<Results>>;
+/// Converts a call by one row of the table; nothing if the row does not apply.
+using Conversion = Applied(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                           const Site& site);
+
+/// Translation that needs more than an emitter, by KnownCalls.
 enum class Special : std::uint8_t {
   none,
-  view,  ///< literals may become symbols
-  flatten,
-  unsqueeze,
-  squeeze,
-  t,
-  permute,
-  slice,  ///< bounds may be omitted
-  select,
-  split,  ///< a size, not sizes
-  chunk,
-  expand,
-  make,  ///< full and empty: the type is stated by arguments
-  make_like,
-  to_copy,  ///< a cast, or nothing
-  copy,     ///< the source, in the type of the destination
-  reduce,   ///< over a list of axes
-  cat,
-  stack,
-  unbind,
-  narrow,
-  select_scatter,
-  scalar,   ///< a number as a tensor
-  type_of,  ///< a cast to the type of another tensor
-  size,     ///< a dim, not a value
-  var_mean,
-  index,  ///< by tensors of indices, as those below
-  index_put,
-  gather,
-  scatter,
-  flip,
-  convolution,
-  arange,
-  repeat,
-  pad,
-  pad_edges,  ///< by elements of the tensor itself
-  matmul,
-  roll,
-  conv_transpose,
-  repeat_interleave,
-  unflatten,
-  im2col,
-  diagonal,
-  diagonal_scatter,
-  movedim,
-  broadcast,  ///< several tensors to one shape
-  meshgrid,
-  unfold,
+  size,  ///< a dim, not a value
   as_strided,
-  einsum,
-  tensordot,
-  vector_norm,
-  iota,  ///< of prims, as those below
-  expand_dims,
-  split_dim,
-  broadcast_in_dim,
-  slices,  ///< along all axes
-  any,     ///< over several axes
-  variance,
-  ir_norm,         ///< of vLLM's own IR
-  rotary,          ///< heads may have a separate axis
-  attention,       ///< its output buffer determines more than the operands
-  scaled_product,  ///< by one scale, one a row, or one a block
-  shard_rows,      ///< of a group that only other calls name
-  foreign,         ///< an item of a rule file
+  shard_rows,  ///< of a group that only other calls name
+  foreign      ///< an item of a rule file
 };
 
 struct Slot {
@@ -95,7 +46,8 @@ struct Slot {
 struct Mapping {
   std::string_view target;  ///< without "torch.ops." and ".default"
   std::string_view op;
-  std::vector<Slot> parameters;  ///< in the order of the target's schema
+  std::vector<Slot> parameters;   ///< in the order of the target's schema
+  Conversion* convert = nullptr;  ///< what the target needs beyond renaming its arguments
   Special special = Special::none;
   bool copies = false;  ///< what it returns never shares memory with what it is given
   const ForeignOp* foreign = nullptr;  ///< of Special::foreign

@@ -451,7 +451,7 @@ class OnnxImporter {
                            std::string why) {
     auto arguments = arguments_of(n, inputs, why);
     if (!arguments) return fail(error_in(place_of(n), "PW0524", why));
-    std::vector<fx::Wanted> wanted;
+    fx::Outputs wanted;
     for (const std::string& name : n.outputs) wanted.push_back({name, stated_type(name), {}});
     const std::int64_t version = version_of(n.domain, model_.opsets).value_or(0);
     if (why.empty())

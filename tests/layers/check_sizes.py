@@ -14,7 +14,6 @@ ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = {"build", "tests", "bench"}
 # "file: function", and the reason.
 EXCEPTIONS = {
-    "import/fx/calls/special.cpp: convert_special": "a table: a line for each special conversion",
     "rewriter/matcher/machine.hpp: execute": "the loop of the matcher's machine: a case for each instruction, on registers",
 }
 MOST = 60

@@ -13,12 +13,22 @@ namespace pw::fx {
 /// Result of a row that does not apply.
 inline const std::optional<Results> kNotThis;
 /// Request for a node whose one result gets a generated name.
-inline const std::vector<Wanted> kUnnamed(1);
+inline const Outputs kUnnamed(1);
 
 /// Returns the tensor; nothing if the argument is omitted or not a tensor.
 inline std::optional<ValueId> tensor_of(const Value* value) {
   if (!value || value->kind != Value::Kind::tensor) return std::nullopt;
   return value->tensor;
+}
+
+/// An argument that is a tensor, and its type; both are empty if it is not a tensor.
+struct TypedTensor {
+  std::optional<ValueId> value;
+  const Type* type;  ///< null if it is unknown
+};
+inline TypedTensor typed_tensor(const Emitter& emitter, const Value* argument) {
+  const std::optional<ValueId> value = tensor_of(argument);
+  return {value, value ? emitter.type_of(*value) : nullptr};
 }
 
 inline Applied some(Result<Results> results) {
@@ -31,6 +41,13 @@ inline std::optional<std::size_t> axis_of(std::optional<std::int64_t> axis, std:
   auto r = static_cast<std::int64_t>(rank);
   if (!axis || *axis < -r || *axis >= r) return std::nullopt;
   return static_cast<std::size_t>(*axis < 0 ? *axis + r : *axis);
+}
+
+/// Returns the axis of a tensor that an argument names; nothing if the type is null.
+inline std::optional<std::size_t> axis_of(Emitter& emitter, const Value* argument,
+                                          const Type* type) {
+  if (!type) return std::nullopt;
+  return axis_of(as_int(emitter.dims(), *argument), type->shape.size());
 }
 
 /// Returns a bound of a slice, as a number if it is constant.

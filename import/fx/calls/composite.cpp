@@ -23,7 +23,7 @@ std::optional<Shape> common_shape(const Dims& dims, const Shape& a, const Shape&
 }  // namespace
 
 // Batches broadcast; a vector is a row on the left, a column on the right.
-Applied convert_matmul(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_matmul(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self")), y = tensor_of(bound.find("other"));
   const Type *a = x ? emitter.type_of(*x) : nullptr, *b = y ? emitter.type_of(*y) : nullptr;
@@ -54,10 +54,9 @@ Applied convert_matmul(Emitter& emitter, const Bound& bound, const std::vector<W
 }
 
 // Repeats each element in place along an axis, or along the flattened tensor.
-Applied convert_repeat_interleave(Emitter& emitter, const Bound& bound,
-                                  const std::vector<Wanted>& wanted, const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+Applied convert_repeat_interleave(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                                  const Site& site) {
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   const Value &repeats = *bound.find("repeats"), &dim = *bound.find("dim");
   if (!type || repeats.kind != Value::Kind::integer) return kNotThis;
   Dims& dims = emitter.dims();
@@ -84,10 +83,9 @@ Applied convert_repeat_interleave(Emitter& emitter, const Bound& bound,
 
 // Elements shifted past the end of an axis come back at its start. Without axes, the tensor is
 // rolled as if it were flat.
-Applied convert_roll(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_roll(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                      const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   const std::optional<Shape> shifts = as_shape(*bound.find("shifts"));
   const auto listed = as_shape(*bound.find("dims"));
   if (!type || !shifts || !listed) return kNotThis;
@@ -120,8 +118,8 @@ Applied convert_roll(Emitter& emitter, const Bound& bound, const std::vector<Wan
 }
 
 // The output extents follow from the input extents, as in PyTorch.
-Applied convert_conv_transpose(Emitter& emitter, const Bound& bound,
-                               const std::vector<Wanted>& wanted, const Site& site) {
+Applied convert_conv_transpose(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                               const Site& site) {
   const auto x = tensor_of(bound.find("input")), w = tensor_of(bound.find("weight"));
   const Type *type = x ? emitter.type_of(*x) : nullptr,
              *of_weight = w ? emitter.type_of(*w) : nullptr;
@@ -155,13 +153,11 @@ Applied convert_conv_transpose(Emitter& emitter, const Bound& bound,
 }
 
 // One axis as several; one of them may be -1.
-Applied convert_unflatten(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_unflatten(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                           const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   std::optional<Shape> sizes = as_shape(*bound.find("sizes"));
-  const auto axis =
-      type ? axis_of(as_int(emitter.dims(), *bound.find("dim")), type->shape.size()) : std::nullopt;
+  const auto axis = axis_of(emitter, bound.find("dim"), type);
   if (!axis || !sizes || sizes->empty()) return kNotThis;
   Shape shape = type->shape;
   const auto place = shape.begin() + static_cast<std::ptrdiff_t>(*axis);
@@ -184,10 +180,9 @@ Applied convert_unflatten(Emitter& emitter, const Bound& bound, const std::vecto
 }
 
 // The windows of an image, each a column of [channels × window, windows].
-Applied convert_im2col(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_im2col(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   constexpr std::array kNames = {"kernel_size", "dilation", "padding", "stride"};
   std::array<std::array<DimId, 2>, kNames.size()> given;
   for (std::size_t i = 0; i < kNames.size(); ++i) {

@@ -11,17 +11,10 @@
 
 namespace pw::fx {
 
-/// Converts a call whose row needs a translation beyond renaming.
-Applied convert_special(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
-                        const Site& site);
-
-/// Converts a call by one row of the table.
-using Conversion = Applied(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
-                           const Site& site);
-
 // Views, slices, fills, casts and reductions: special.cpp
-Conversion convert_view, convert_permute, convert_slice, convert_select, convert_split,
-    convert_expand, convert_make, convert_copy, convert_reduce;
+Conversion convert_view, convert_flatten, convert_unsqueeze, convert_squeeze, convert_t,
+    convert_permute, convert_slice, convert_select, convert_split, convert_expand, convert_make,
+    convert_to_copy, convert_type_of, convert_copy, convert_reduce, convert_var_mean;
 
 // Parts of an axis: scatter.cpp
 Conversion convert_narrow, convert_select_scatter;
@@ -53,13 +46,12 @@ Conversion convert_unfold, convert_diagonal_scatter, convert_movedim, convert_br
 
 // vLLM's targets: vllm.cpp
 Conversion convert_ir_norm, convert_rotary, convert_attention, convert_scaled_product,
-    convert_var_mean;
+    convert_var_mean_of_axis;
 
 // Calls whose arguments are renamed only: direct_call.cpp
 
 /// Converts a call whose arguments are all operands and attributes of the op.
-Applied apply_direct(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
-                     const Site& site);
+Conversion apply_direct;
 /// Returns the operands of the op; nothing if an argument is not one.
 std::optional<std::vector<ValueId>> operands_of(Emitter& emitter, const Bound& bound, const Op& op,
                                                 const Site& site);
@@ -68,13 +60,12 @@ std::optional<NamedAttributes> attributes_of(Emitter& emitter, const Bound& boun
 
 // Parts of several families
 
-Applied reshape_to(Emitter& emitter, ValueId x, Shape shape, const std::vector<Wanted>& wanted,
+Applied reshape_to(Emitter& emitter, ValueId x, Shape shape, const Outputs& wanted,
                    const Site& site);
-Applied cast(Emitter& emitter, ValueId x, DType dtype, const std::vector<Wanted>& wanted,
-             const Site& site);
+Applied cast(Emitter& emitter, ValueId x, DType dtype, const Outputs& wanted, const Site& site);
 /// Makes axis to[i] axis i; the last of the exchanges has the name.
 Applied permuted(Emitter& emitter, ValueId x, const std::vector<std::size_t>& to,
-                 const std::vector<Wanted>& wanted, const Site& site);
+                 const Outputs& wanted, const Site& site);
 /// Makes axis to[i] axis i.
 ValueId in_order(Maker& make, ValueId x, const std::vector<std::size_t>& to);
 /// Returns the slice of an axis from `start` to `end`.

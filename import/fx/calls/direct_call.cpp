@@ -111,7 +111,7 @@ std::optional<NamedAttributes> attributes_of(Emitter& emitter, const Bound& boun
   return out;
 }
 
-Applied apply_direct(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied apply_direct(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                      const Site& site) {
   OpId id = emitter.context().ops.find(bound.mapping->op);
   if (!id.valid()) return std::optional<Results>();

@@ -122,14 +122,13 @@ Term contracted(Maker& make, Term a, Term b, std::string_view kept) {
 }
 
 // The last term as the result, by its name.
-Applied named_term(Maker& make, Term term, std::string_view letters,
-                   const std::vector<Wanted>& wanted) {
+Applied named_term(Maker& make, Term term, std::string_view letters, const Outputs& wanted) {
   return make.done(make("detach", {laid_out(make, term, letters)}, {}, wanted));
 }
 
 }  // namespace
 
-Applied convert_einsum(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_einsum(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
   const Value &equation = *bound.find("equation"), &tensors = *bound.find("tensors");
   if (equation.kind != Value::Kind::string || tensors.kind != Value::Kind::list ||
@@ -156,7 +155,7 @@ Applied convert_einsum(Emitter& emitter, const Bound& bound, const std::vector<W
 }
 
 // Axes of the first pair with axes of the second, in order; the remaining axes keep their order.
-Applied convert_tensordot(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_tensordot(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                           const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self")), y = tensor_of(bound.find("other"));
   const Type *a = x ? emitter.type_of(*x) : nullptr, *b = y ? emitter.type_of(*y) : nullptr;

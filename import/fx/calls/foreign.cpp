@@ -57,7 +57,7 @@ ForeignValue foreign_value(const Dims& dims, const Value& value) {
 
 // Results get their names from the dump; intermediate values are named after the statement.
 void name_results(Emitter& emitter, const std::vector<NodeId>& nodes, const Results& results,
-                  const std::vector<Wanted>& wanted, const Site& site) {
+                  const Outputs& wanted, const Site& site) {
   Graph& graph = emitter.graph();
   const std::string base = site.result.name.empty() ? "v" : site.result.name;
   for (NodeId node : nodes)
@@ -74,7 +74,7 @@ void name_results(Emitter& emitter, const std::vector<NodeId>& nodes, const Resu
 
 // Builds the item's body at the insertion point. PW0511 if a type stated in the dump contradicts
 // it.
-Result<Results> build_item(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Result<Results> build_item(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                            const Site& site) {
   const ForeignOp& op = *bound.mapping->foreign;
   Graph& graph = emitter.graph();
@@ -144,7 +144,7 @@ std::optional<Bound> bind_foreign_call(Graph& graph, const Mapping& mapping,
   return out;
 }
 
-Applied convert_foreign(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_foreign(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                         const Site& site, bool last) {
   std::vector<ValueId> tensors;
   for (const auto& [name, value] : *bound.env)

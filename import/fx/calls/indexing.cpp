@@ -58,13 +58,11 @@ NamedAttributes index_attributes(const Chosen& chosen) {
 }
 
 // x[mask] = values, where one value goes to every place of the mask: a choice by the mask.
-Applied put_masked(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
-                   const Site& site) {
+Applied put_masked(Emitter& emitter, const Bound& bound, const Outputs& wanted, const Site& site) {
   const Value* indices = bound.find("indices");
   const ValueId x = bound.find("self")->tensor, values = bound.find("values")->tensor;
   if (indices->kind != Value::Kind::list || indices->items.size() != 1) return kNotThis;
-  std::optional<ValueId> mask = tensor_of(&indices->items[0]);
-  const Type* masked = mask ? emitter.type_of(*mask) : nullptr;
+  const auto [mask, masked] = typed_tensor(emitter, &indices->items[0]);
   const Shape shape = emitter.type_of(x)->shape, given = emitter.type_of(values)->shape;
   if (!masked || masked->dtype != DType::b8 || masked->shape.size() > shape.size() ||
       !std::equal(masked->shape.begin(), masked->shape.end(), shape.begin()) ||
@@ -135,7 +133,7 @@ std::optional<ValueId> scattered_source(Maker& make, const Bound& bound) {
 }
 
 ValueId put_at(Maker& make, ValueId x, ValueId values, const std::vector<ValueId>& places,
-               std::string_view how, const std::vector<Wanted>& names) {
+               std::string_view how, const Outputs& names) {
   std::vector<ValueId> operands = {x, values};
   operands.insert(operands.end(), places.begin(), places.end());
   return make("index_put", operands, {{"reduce", std::string(how)}}, names);
@@ -156,7 +154,7 @@ ValueId without_self(Maker& make, ValueId x, ValueId src, const std::vector<Valu
 
 // The sum by the number of elements, of f32 and f64.
 Applied scatter_mean(Maker& make, ValueId x, ValueId src, const std::vector<ValueId>& places,
-                     bool alone, const std::vector<Wanted>& wanted) {
+                     bool alone, const Outputs& wanted) {
   Emitter& emitter = make.emitter();
   const Type type = *emitter.type_of(x);
   if (type.dtype != DType::f32 && type.dtype != DType::f64) return kNotThis;
@@ -189,10 +187,9 @@ ValueId in_order(Maker& make, ValueId x, const std::vector<std::size_t>& to) {
 // ---- x[i, :, j]
 
 // Where the indexed axes do not stand together, they come first, and so does what they choose.
-Applied convert_index(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_index(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                       const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   if (!type) return kNotThis;
   Maker make(emitter, site);
   std::optional<Chosen> chosen = chosen_axes(make, bound.find("indices"), type->shape.size());
@@ -202,7 +199,7 @@ Applied convert_index(Emitter& emitter, const Bound& bound, const std::vector<Wa
   return make.done(make("index", operands, index_attributes(*chosen), wanted));
 }
 
-Applied convert_index_put(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_index_put(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                           const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self")),
                          values = tensor_of(bound.find("values"));
@@ -229,7 +226,7 @@ Applied convert_index_put(Emitter& emitter, const Bound& bound, const std::vecto
 
 // ---- by an index for each element, along one axis
 
-Applied convert_gather(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_gather(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
   const std::optional<std::size_t> axis = indexed_axis(emitter, bound);
   if (!axis) return kNotThis;
@@ -239,7 +236,7 @@ Applied convert_gather(Emitter& emitter, const Bound& bound, const std::vector<W
   return make.done(make("index", operands, {}, wanted));
 }
 
-Applied convert_scatter(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_scatter(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                         const Site& site) {
   const std::optional<std::size_t> axis = indexed_axis(emitter, bound);
   const std::string_view how = reduction_of(bound.mapping->target, bound.find("reduce"));
@@ -264,10 +261,9 @@ ValueId flipped(Maker& make, ValueId x, DimId extent, std::size_t axis) {
               {{"dim", static_cast<std::int64_t>(axis)}, {"wrap", true}});
 }
 
-Applied convert_flip(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_flip(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                      const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   std::optional<Shape> listed = as_shape(*bound.find("dims"));
   if (!type || !listed) return kNotThis;
   const Shape shape = type->shape;

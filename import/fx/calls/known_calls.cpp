@@ -125,8 +125,7 @@ std::optional<Bound> bind(Graph& graph, const Mapping& mapping, const Arguments&
 
 // Elements of the tensor's memory, which must be known to be dense and in order: those of its
 // storage, where it is a view.
-Applied KnownCalls::as_strided(const Bound& bound, const std::vector<Wanted>& wanted,
-                               const Site& site) {
+Applied KnownCalls::as_strided(const Bound& bound, const Outputs& wanted, const Site& site) {
   const Value* x = bound.find("self");
   if (!x || x->kind != Value::Kind::tensor || !x->handle.valid()) return kNotThis;
   const std::optional<Shape> sizes = as_shape(*bound.find("size")),
@@ -160,20 +159,19 @@ Applied KnownCalls::as_strided(const Bound& bound, const std::vector<Wanted>& wa
   return make.done(make("index", {flat, *places}, {}, wanted));
 }
 
-Applied KnownCalls::apply_row(const Bound& bound, const std::vector<Wanted>& wanted,
-                              const Site& site) {
+Applied KnownCalls::apply_row(const Bound& bound, const Outputs& wanted, const Site& site) {
   const Special special = bound.mapping->special;
-  if (special == Special::none) return apply_direct(emitter_, bound, wanted, site);
   if (special == Special::as_strided) return as_strided(bound, wanted, site);
   if (special == Special::shard_rows) return groups_.shard_rows(emitter_, bound, wanted, site);
   if (special == Special::foreign) {
     const std::vector<Mapping>& rows = *mappings_of(table_, context_, bound.mapping->target);
     return convert_foreign(emitter_, bound, wanted, site, &rows.back() == bound.mapping);
   }
-  return convert_special(emitter_, bound, wanted, site);
+  Conversion* convert = bound.mapping->convert ? bound.mapping->convert : apply_direct;
+  return convert(emitter_, bound, wanted, site);
 }
 
-Applied KnownCalls::apply(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site) {
+Applied KnownCalls::apply(const Bound& bound, const Outputs& wanted, const Site& site) {
   Applied results = apply_row(bound, wanted, site);
   if (results && *results) {
     drop_buffers(bound, **results);
@@ -214,9 +212,8 @@ void KnownCalls::drop_buffers(const Bound& bound, const Results& results) {
 
 // Returns the dump's names of the library's results. Functionalised: item 0 is the return value,
 // then the written arguments in the order of the schema.
-std::vector<Wanted> KnownCalls::wanted_of(const Bound& bound, const Site& site,
-                                          bool functionalised_call) {
-  std::vector<Wanted> out;
+Outputs KnownCalls::wanted_of(const Bound& bound, const Site& site, bool functionalised_call) {
+  Outputs out;
   auto put = [&](std::size_t result, const Wanted& wanted) {
     if (out.size() <= result) out.resize(result + 1);
     out[result] = wanted;
@@ -269,7 +266,7 @@ Result<std::optional<Outcome>> KnownCalls::make(std::string_view target, const A
     }
     std::optional<Bound> bound = bind(graph_, mapping, arguments, why);
     if (!bound) continue;
-    std::vector<Wanted> wanted = wanted_of(*bound, site, functionalised);
+    Outputs wanted = wanted_of(*bound, site, functionalised);
     const std::size_t first_new = graph_.node_bound();
     Applied results = apply(*bound, wanted, site);
     if ((!results || !*results) && unify_sizes(emitter_, *bound, site))
@@ -284,9 +281,9 @@ Result<std::optional<Outcome>> KnownCalls::make(std::string_view target, const A
       continue;
     }
     Outcome out;
-    out.tuple = (mapping.op == "split" && mapping.special != Special::select) ||
-                mapping.special == Special::broadcast || mapping.special == Special::meshgrid;
-    out.gathered = mapping.special == Special::unfold || mapping.special == Special::as_strided;
+    out.tuple = (mapping.op == "split" && mapping.convert != convert_select) ||
+                mapping.convert == convert_broadcast || mapping.convert == convert_meshgrid;
+    out.gathered = mapping.convert == convert_unfold || mapping.special == Special::as_strided;
     out.copies = mapping.copies;
     if (const Value* format = bound->find("memory_format");
         format && format->kind == Value::Kind::other)

@@ -53,11 +53,11 @@ class KnownCalls {
   void erase_unused(std::size_t first_new);
 
  private:
-  Applied as_strided(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied apply_row(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
-  Applied apply(const Bound& bound, const std::vector<Wanted>& wanted, const Site& site);
+  Applied as_strided(const Bound& bound, const Outputs& wanted, const Site& site);
+  Applied apply_row(const Bound& bound, const Outputs& wanted, const Site& site);
+  Applied apply(const Bound& bound, const Outputs& wanted, const Site& site);
   void drop_buffers(const Bound& bound, const Results& results);
-  std::vector<Wanted> wanted_of(const Bound& bound, const Site& site, bool functionalised);
+  Outputs wanted_of(const Bound& bound, const Site& site, bool functionalised);
 
   Context& context_;
   Graph& graph_;

@@ -116,7 +116,7 @@ std::optional<Pads> same_pads(Dims& dims, const Shape& kernel, const Shape& dila
 // ---- arange
 
 // Makes i64 of whole numbers and f32 of others, unless a dtype is named.
-Applied convert_arange(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_arange(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
   const Value zero = integer(emitter.dims(), 0), one = integer(emitter.dims(), 1);
   Value start = bound.find("start") ? *bound.find("start") : zero,
@@ -157,10 +157,9 @@ Applied convert_arange(Emitter& emitter, const Bound& bound, const std::vector<W
 // ---- repeat
 
 // Inserts an axis of repetitions before each axis, and merges both.
-Applied convert_repeat(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_repeat(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   std::optional<Shape> times = as_shape(*bound.find("repeats"));
   if (!type || !times) return kNotThis;
   Dims& dims = emitter.dims();
@@ -240,12 +239,10 @@ std::optional<ValueId> padded(Maker& make, ValueId x, const Pads& pads, const At
   return x;
 }
 
-Applied convert_pad(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
-                    const Site& site) {
+Applied convert_pad(Emitter& emitter, const Bound& bound, const Outputs& wanted, const Site& site) {
   const Value* mode = bound.find("mode");
   if (mode && mode->text != "constant") return convert_pad_edges(emitter, bound, wanted, site);
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   const Value zero = integer(emitter.dims(), 0), &given = *bound.find("value"),
               &value = given.kind == Value::Kind::none ? zero : given;
   std::optional<Attribute> number = as_attribute(emitter.dims(), value, AttributeKind::float_);
@@ -261,10 +258,9 @@ Applied convert_pad(Emitter& emitter, const Bound& bound, const std::vector<Want
 
 // Pads x with its own elements: the outermost one, mirrored neighbours, or, circular, those of the
 // other end.
-Applied convert_pad_edges(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_pad_edges(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                           const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   const Value* given = bound.find("padding") ? bound.find("padding") : bound.find("pad");
   const auto pads = type ? pads_of(given, type->shape.size()) : std::nullopt;
   if (!pads) return kNotThis;
@@ -316,10 +312,9 @@ Applied convert_pad_edges(Emitter& emitter, const Bound& bound, const std::vecto
 // ---- diagonal
 
 // Merges two axes and takes every element one row and one column further: a view.
-Applied convert_diagonal(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_diagonal(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                          const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   const std::size_t rank = type ? type->shape.size() : 0;
   const auto offset = as_int(emitter.dims(), *bound.find("offset"));
   const auto first = axis_of(as_int(emitter.dims(), *bound.find("dim1")), rank),
@@ -369,10 +364,9 @@ std::optional<std::vector<std::size_t>> listed_axes(Emitter& emitter, const Valu
 }
 
 // any over several axes. Of u8 it is u8 in PyTorch, and of an empty list it is not all axes.
-Applied convert_any_of_axes(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_any_of_axes(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                             const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   const Value* dim = bound.find("dim");
   std::optional<Shape> listed = dim ? as_shape(*dim) : std::nullopt;
   if (!type || type->dtype == DType::u8 || type->shape.empty() || (listed && listed->empty()))
@@ -381,10 +375,9 @@ Applied convert_any_of_axes(Emitter& emitter, const Bound& bound, const std::vec
 }
 
 // Computes the squared deviations from the mean, and the mean if requested; bf16 and f16 in f32.
-Applied convert_variance(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_variance(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                          const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   const Value* keep = bound.find("keepdim");
   const std::optional<double> less = correction_of(emitter.dims(), bound);
   const auto axes =
@@ -424,7 +417,7 @@ Applied convert_variance(Emitter& emitter, const Bound& bound, const std::vector
                                      divisor(make, count, *less, narrow ? DType::f32 : dtype)},
                                     {});
   const ValueId first = result(moment, 0);
-  if (bound.mapping->special != Special::var_mean) return make.done(first);
+  if (bound.mapping->convert != convert_var_mean) return make.done(first);
   Applied out = make.done(result(mean, 1));
   if (out) (*out)->insert((*out)->begin(), first);
   return out;
@@ -441,11 +434,10 @@ std::optional<Shape> of_each_axis(Emitter& emitter, const Value* given, std::siz
 
 // Handles conv1d, conv2d, conv3d. Omitted arguments are one, or no padding; a number applies to
 // each axis; a padding may be "valid", meaning none, or "same".
-Applied convert_convolution(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_convolution(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                             const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("input"));
-  const std::optional<ValueId> w = tensor_of(bound.find("weight"));
-  const Type* type = w ? emitter.type_of(*w) : nullptr;
+  const auto [w, type] = typed_tensor(emitter, bound.find("weight"));
   if (!x || !type || type->shape.size() < 3) return kNotThis;
   const std::size_t axes = type->shape.size() - 2;
   const auto of_axes = [&](const Value* given, std::int64_t otherwise) {

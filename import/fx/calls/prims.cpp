@@ -5,7 +5,7 @@
 namespace pw::fx {
 
 // start + i * step for `length` places, calculated in i64.
-Applied convert_iota(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_iota(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                      const Site& site) {
   const Value &length = *bound.find("length"), &start = *bound.find("start"),
               &step = *bound.find("step"), &dtype = *bound.find("dtype");
@@ -35,10 +35,9 @@ Applied convert_iota(Emitter& emitter, const Bound& bound, const std::vector<Wan
 }
 
 // Axes of one element at these places of the result.
-Applied convert_expand_dims(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_expand_dims(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                             const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   const std::optional<Shape> listed = as_shape(*bound.find("dimensions"));
   if (!type || !listed) return kNotThis;
   std::vector<bool> added(type->shape.size() + listed->size(), false);
@@ -54,12 +53,10 @@ Applied convert_expand_dims(Emitter& emitter, const Bound& bound, const std::vec
 }
 
 // An axis as two, the outer one of a given length.
-Applied convert_split_dim(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_split_dim(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                           const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
-  const std::optional<std::size_t> axis =
-      type ? axis_of(as_int(emitter.dims(), *bound.find("dim")), type->shape.size()) : std::nullopt;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
+  const std::optional<std::size_t> axis = axis_of(emitter, bound.find("dim"), type);
   const Value& outer = *bound.find("outer_length");
   if (!axis || outer.kind != Value::Kind::integer) return kNotThis;
   Shape shape = type->shape;
@@ -71,10 +68,9 @@ Applied convert_split_dim(Emitter& emitter, const Bound& bound, const std::vecto
 }
 
 // Axis i of the operand is axis broadcast_dimensions[i] of the result; all else repeats it.
-Applied convert_broadcast_in_dim(Emitter& emitter, const Bound& bound,
-                                 const std::vector<Wanted>& wanted, const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+Applied convert_broadcast_in_dim(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                                 const Site& site) {
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   const std::optional<Shape> shape = as_shape(*bound.find("shape")),
                              places = as_shape(*bound.find("broadcast_dimensions"));
   if (!type || !shape || !places || places->size() != type->shape.size()) return kNotThis;
@@ -93,10 +89,9 @@ Applied convert_broadcast_in_dim(Emitter& emitter, const Bound& bound,
 }
 
 // A slice along each axis.
-Applied convert_slices(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_slices(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   const std::optional<Shape> starts = as_shape(*bound.find("start_indices")),
                              ends = as_shape(*bound.find("limit_indices")),
                              steps = as_shape(*bound.find("strides"));

@@ -7,8 +7,7 @@
 namespace pw::fx {
 
 // Parts of several types are brought to the one that they promote to.
-Applied convert_cat(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
-                    const Site& site) {
+Applied convert_cat(Emitter& emitter, const Bound& bound, const Outputs& wanted, const Site& site) {
   Bound out = bound;
   std::optional<Value>* parts = nullptr;
   for (std::optional<Value>& value : out.values)
@@ -30,7 +29,7 @@ Applied convert_cat(Emitter& emitter, const Bound& bound, const std::vector<Want
 }
 
 // A number as a tensor of rank 0: f32 where no type is named, whatever the number.
-Applied convert_scalar(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_scalar(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
   const Value *number = bound.find("s"), *dtype = bound.find("dtype");
   std::optional<Attribute> value =
@@ -45,7 +44,7 @@ Applied convert_scalar(Emitter& emitter, const Bound& bound, const std::vector<W
 }
 
 // stack: each part with one more axis, and these joined.
-Applied convert_stack(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_stack(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                       const Site& site) {
   const Value *parts = bound.find("tensors"), *dim = bound.find("dim");
   if (!parts || parts->kind != Value::Kind::list || parts->items.empty() || !dim) return kNotThis;
@@ -72,7 +71,7 @@ Applied convert_stack(Emitter& emitter, const Bound& bound, const std::vector<Wa
 }
 
 // unbind: parts of one element each, without their axis.
-Applied convert_unbind(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_unbind(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Value* dim = bound.find("dim");
@@ -91,7 +90,7 @@ Applied convert_unbind(Emitter& emitter, const Bound& bound, const std::vector<W
   if (!parts) return forward(parts);
   Results out;
   for (std::size_t i = 0; i < parts->size(); ++i) {
-    std::vector<Wanted> name{i < wanted.size() ? wanted[i] : Wanted()};
+    Outputs name{i < wanted.size() ? wanted[i] : Wanted()};
     Applied part = reshape_to(emitter, (*parts)[i], rest, name, site);
     if (!part || !*part) return part;
     out.push_back((*part)->front());

@@ -44,8 +44,8 @@ void RankGroups::find(const Expr& e) {
   }
 }
 
-Applied RankGroups::shard_rows(Emitter& emitter, const Bound& bound,
-                               const std::vector<Wanted>& wanted, const Site& site) {
+Applied RankGroups::shard_rows(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                               const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("x"));
   if (!x) return kNotThis;
   if (groups_.empty())

@@ -7,7 +7,7 @@ namespace {
 
 // Every stride-th element replaced.
 Applied strided_scatter(Emitter& emitter, ValueId x, ValueId src, std::size_t axis, DimId start,
-                        std::int64_t stride, const std::vector<Wanted>& wanted, const Site& site) {
+                        std::int64_t stride, const Outputs& wanted, const Site& site) {
   const Type* part = emitter.type_of(src);
   if (!part || part->shape.size() <= axis || !emitter.type_of(x)) return kNotThis;
   ValueId whole = PW_TRY(
@@ -18,7 +18,7 @@ Applied strided_scatter(Emitter& emitter, ValueId x, ValueId src, std::size_t ax
 }  // namespace
 
 // narrow(x, dim, start, length) is the slice from `start` on.
-Applied convert_narrow(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_narrow(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Value *dim = bound.find("dim"), *start = bound.find("start"),
@@ -42,8 +42,8 @@ Applied convert_narrow(Emitter& emitter, const Bound& bound, const std::vector<W
 }
 
 // One index of an axis replaced: a slice of one element.
-Applied convert_select_scatter(Emitter& emitter, const Bound& bound,
-                               const std::vector<Wanted>& wanted, const Site& site) {
+Applied convert_select_scatter(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                               const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self")), src = tensor_of(bound.find("src"));
   const Value *dim = bound.find("dim"), *index = bound.find("index");
   const Type *type = x ? emitter.type_of(*x) : nullptr,

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -11,8 +12,7 @@ namespace {
 
 // Returns the shape of a tensor, or nothing if the value is not a tensor or has no type.
 std::optional<Shape> shape_of(Emitter& emitter, const Value* tensor) {
-  const std::optional<ValueId> value = tensor_of(tensor);
-  const Type* type = value ? emitter.type_of(*value) : nullptr;
+  const auto [value, type] = typed_tensor(emitter, tensor);
   return type ? std::optional(type->shape) : std::nullopt;
 }
 
@@ -43,144 +43,89 @@ DimId slice_bound(Emitter& emitter, const Value& v, DimId size, DimId left_out, 
 
 }  // namespace
 
-Applied convert_special(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+// A cast, or nothing.
+Applied convert_to_copy(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                         const Site& site) {
-  switch (bound.mapping->special) {
-    case Special::view:
-    case Special::flatten:
-    case Special::unsqueeze:
-    case Special::squeeze: return convert_view(emitter, bound, wanted, site);
-    case Special::t:
-    case Special::permute: return convert_permute(emitter, bound, wanted, site);
-    case Special::slice: return convert_slice(emitter, bound, wanted, site);
-    case Special::select: return convert_select(emitter, bound, wanted, site);
-    case Special::split:
-    case Special::chunk: return convert_split(emitter, bound, wanted, site);
-    case Special::expand: return convert_expand(emitter, bound, wanted, site);
-    case Special::make:
-    case Special::make_like: return convert_make(emitter, bound, wanted, site);
-    case Special::to_copy: {
-      std::optional<ValueId> x = tensor_of(bound.find("self"));
-      const Value* dtype = bound.find("dtype");
-      const Type* type = x ? emitter.type_of(*x) : nullptr;
-      if (!x || !dtype || (dtype->kind != Value::Kind::dtype && dtype->kind != Value::Kind::none))
-        return kNotThis;
-      if (dtype->kind == Value::Kind::none || (type && type->dtype == dtype->dtype))
-        return some(
-            emitter.emit(bound.mapping->copies ? "clone" : "detach", {*x}, {}, wanted, site));
-      return some(emitter.emit("cast", {*x}, {{"dtype", dtype->dtype}}, wanted, site));
-    }
-    case Special::copy: return convert_copy(emitter, bound, wanted, site);
-    case Special::reduce: return convert_reduce(emitter, bound, wanted, site);
-    case Special::cat: return convert_cat(emitter, bound, wanted, site);
-    case Special::stack: return convert_stack(emitter, bound, wanted, site);
-    case Special::unbind: return convert_unbind(emitter, bound, wanted, site);
-    case Special::narrow: return convert_narrow(emitter, bound, wanted, site);
-    case Special::select_scatter: return convert_select_scatter(emitter, bound, wanted, site);
-    case Special::scalar: return convert_scalar(emitter, bound, wanted, site);
-    case Special::type_of: {
-      std::optional<ValueId> x = tensor_of(bound.find("self")), y = tensor_of(bound.find("other"));
-      const Type *from = x ? emitter.type_of(*x) : nullptr, *to = y ? emitter.type_of(*y) : nullptr;
-      if (!from || !to) return kNotThis;
-      if (from->dtype == to->dtype) return some(emitter.emit("detach", {*x}, {}, wanted, site));
-      return cast(emitter, *x, to->dtype, wanted, site);
-    }
-    case Special::var_mean:
-      if (Applied one_axis = convert_var_mean(emitter, bound, wanted, site); !one_axis || *one_axis)
-        return one_axis;
-      return convert_variance(emitter, bound, wanted, site);
-    case Special::index: return convert_index(emitter, bound, wanted, site);
-    case Special::index_put: return convert_index_put(emitter, bound, wanted, site);
-    case Special::gather: return convert_gather(emitter, bound, wanted, site);
-    case Special::scatter: return convert_scatter(emitter, bound, wanted, site);
-    case Special::flip: return convert_flip(emitter, bound, wanted, site);
-    case Special::convolution: return convert_convolution(emitter, bound, wanted, site);
-    case Special::arange: return convert_arange(emitter, bound, wanted, site);
-    case Special::repeat: return convert_repeat(emitter, bound, wanted, site);
-    case Special::pad: return convert_pad(emitter, bound, wanted, site);
-    case Special::pad_edges: return convert_pad_edges(emitter, bound, wanted, site);
-    case Special::roll: return convert_roll(emitter, bound, wanted, site);
-    case Special::conv_transpose: return convert_conv_transpose(emitter, bound, wanted, site);
-    case Special::matmul: return convert_matmul(emitter, bound, wanted, site);
-    case Special::repeat_interleave: return convert_repeat_interleave(emitter, bound, wanted, site);
-    case Special::unflatten: return convert_unflatten(emitter, bound, wanted, site);
-    case Special::im2col: return convert_im2col(emitter, bound, wanted, site);
-    case Special::diagonal: return convert_diagonal(emitter, bound, wanted, site);
-    case Special::diagonal_scatter: return convert_diagonal_scatter(emitter, bound, wanted, site);
-    case Special::movedim: return convert_movedim(emitter, bound, wanted, site);
-    case Special::broadcast: return convert_broadcast(emitter, bound, wanted, site);
-    case Special::meshgrid: return convert_meshgrid(emitter, bound, wanted, site);
-    case Special::unfold: return convert_unfold(emitter, bound, wanted, site);
-    case Special::einsum: return convert_einsum(emitter, bound, wanted, site);
-    case Special::tensordot: return convert_tensordot(emitter, bound, wanted, site);
-    case Special::vector_norm: return convert_vector_norm(emitter, bound, wanted, site);
-    case Special::iota: return convert_iota(emitter, bound, wanted, site);
-    case Special::expand_dims: return convert_expand_dims(emitter, bound, wanted, site);
-    case Special::split_dim: return convert_split_dim(emitter, bound, wanted, site);
-    case Special::broadcast_in_dim: return convert_broadcast_in_dim(emitter, bound, wanted, site);
-    case Special::slices: return convert_slices(emitter, bound, wanted, site);
-    case Special::any: return convert_any_of_axes(emitter, bound, wanted, site);
-    case Special::variance: return convert_variance(emitter, bound, wanted, site);
-    case Special::ir_norm: return convert_ir_norm(emitter, bound, wanted, site);
-    case Special::rotary: return convert_rotary(emitter, bound, wanted, site);
-    case Special::attention: return convert_attention(emitter, bound, wanted, site);
-    case Special::scaled_product: return convert_scaled_product(emitter, bound, wanted, site);
-    case Special::as_strided:  // which need more than an emitter (calls.cpp)
-    case Special::shard_rows:
-    case Special::foreign:
-    case Special::size:
-    case Special::none: return kNotThis;
-  }
-  return kNotThis;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
+  const Value* dtype = bound.find("dtype");
+  if (!x || !dtype || (dtype->kind != Value::Kind::dtype && dtype->kind != Value::Kind::none))
+    return kNotThis;
+  if (dtype->kind == Value::Kind::none || (type && type->dtype == dtype->dtype))
+    return some(emitter.emit(bound.mapping->copies ? "clone" : "detach", {*x}, {}, wanted, site));
+  return cast(emitter, *x, dtype->dtype, wanted, site);
 }
 
-Applied reshape_to(Emitter& emitter, ValueId x, Shape shape, const std::vector<Wanted>& wanted,
+// Of one axis, from deviations; of several, as a variance.
+Applied convert_var_mean(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                         const Site& site) {
+  Applied one_axis = convert_var_mean_of_axis(emitter, bound, wanted, site);
+  return !one_axis || *one_axis ? one_axis : convert_variance(emitter, bound, wanted, site);
+}
+
+// A cast to the type of another tensor.
+Applied convert_type_of(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                        const Site& site) {
+  const auto [x, from] = typed_tensor(emitter, bound.find("self"));
+  const Type* to = typed_tensor(emitter, bound.find("other")).type;
+  if (!from || !to) return kNotThis;
+  if (from->dtype == to->dtype) return some(emitter.emit("detach", {*x}, {}, wanted, site));
+  return cast(emitter, *x, to->dtype, wanted, site);
+}
+
+Applied reshape_to(Emitter& emitter, ValueId x, Shape shape, const Outputs& wanted,
                    const Site& site) {
   return some(emitter.emit("reshape", {x}, {{"shape", std::move(shape)}}, wanted, site));
 }
 
-Applied convert_view(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+// Literals may become symbols.
+Applied convert_view(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                      const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   if (!x) return kNotThis;
-  const Type* type = emitter.type_of(*x);
-  Special special = bound.mapping->special;
-  if (special == Special::view) {
-    const Value* given = bound.find("size") ? bound.find("size") : bound.find("shape");
-    std::optional<Shape> literal =
-        given ? as_shape(*given) : shape_of(emitter, bound.find("other"));
-    if (!literal) return kNotThis;
-    if (!type) return reshape_to(emitter, *x, *literal, wanted, site);
-    Shape from = type->shape;
-    std::optional<Shape> shape = emitter.symbols().fit_view(from, *literal);
-    if (shape && *shape != *literal)
-      emitter.effects().note(fmt::format("{}: reshape to {} became {}, because it views {}",
-                                         site.result.name, emitter.context().types.print(*literal),
-                                         emitter.context().types.print(*shape),
-                                         emitter.context().types.print(from)));
-    return reshape_to(emitter, *x, shape ? *shape : *literal, wanted, site);
+  const Value* given = bound.find("size") ? bound.find("size") : bound.find("shape");
+  std::optional<Shape> literal = given ? as_shape(*given) : shape_of(emitter, bound.find("other"));
+  if (!literal) return kNotThis;
+  if (!type) return reshape_to(emitter, *x, *literal, wanted, site);
+  Shape from = type->shape;
+  std::optional<Shape> shape = emitter.symbols().fit_view(from, *literal);
+  if (shape && *shape != *literal)
+    emitter.effects().note(fmt::format("{}: reshape to {} became {}, because it views {}",
+                                       site.result.name, emitter.context().types.print(*literal),
+                                       emitter.context().types.print(*shape),
+                                       emitter.context().types.print(from)));
+  return reshape_to(emitter, *x, shape ? *shape : *literal, wanted, site);
+}
+
+Applied convert_flatten(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                        const Site& site) {
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
+  const auto first = axis_of(emitter, bound.find("start_dim"), type),
+             last = axis_of(emitter, bound.find("end_dim"), type);
+  if (!first || !last || *last < *first) return kNotThis;
+  Shape shape = type->shape;
+  for (std::size_t i = *first; i < *last; ++i) {
+    shape[*first] = emitter.dims().mul(shape[*first], shape[*first + 1]);
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*first) + 1);
   }
+  return reshape_to(emitter, *x, shape, wanted, site);
+}
+
+Applied convert_unsqueeze(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                          const Site& site) {
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   if (!type) return kNotThis;
   Shape shape = type->shape;
-  if (special == Special::flatten) {
-    std::optional<std::size_t> first = axis_of(as_int(emitter.dims(), *bound.find("start_dim")),
-                                               shape.size()),
-                               last = axis_of(as_int(emitter.dims(), *bound.find("end_dim")),
-                                              shape.size());
-    if (!first || !last || *last < *first) return kNotThis;
-    for (std::size_t i = *first; i < *last; ++i) {
-      shape[*first] = emitter.dims().mul(shape[*first], shape[*first + 1]);
-      shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*first) + 1);
-    }
-    return reshape_to(emitter, *x, shape, wanted, site);
-  }
-  if (special == Special::unsqueeze) {
-    std::optional<std::size_t> axis =
-        axis_of(as_int(emitter.dims(), *bound.find("dim")), shape.size() + 1);
-    if (!axis) return kNotThis;
-    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*axis), emitter.dims().constant(1));
-    return reshape_to(emitter, *x, shape, wanted, site);
-  }
+  const auto axis = axis_of(as_int(emitter.dims(), *bound.find("dim")), shape.size() + 1);
+  if (!axis) return kNotThis;
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*axis), emitter.dims().constant(1));
+  return reshape_to(emitter, *x, shape, wanted, site);
+}
+
+Applied convert_squeeze(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                        const Site& site) {
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
+  if (!type) return kNotThis;
+  const Shape& shape = type->shape;
   const Value& dims = *bound.find("dim");  // None: all of size 1
   std::optional<Shape> listed = as_shape(dims);
   if (!listed && dims.kind != Value::Kind::none) return kNotThis;
@@ -196,43 +141,41 @@ Applied convert_view(Emitter& emitter, const Bound& bound, const std::vector<Wan
   return reshape_to(emitter, *x, out, wanted, site);
 }
 
-// A permutation is a chain of exchanges; the last one carries the name. `t` of a vector is the
-// vector.
-Applied convert_permute(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
-                        const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+// The vector itself, if it is one. `numpy_T` reverses all axes, `mT` exchanges the last two.
+Applied convert_t(Emitter& emitter, const Bound& bound, const Outputs& wanted, const Site& site) {
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   if (!type) return kNotThis;
-  std::size_t rank = type->shape.size();
+  const std::size_t rank = type->shape.size();
   std::vector<std::size_t> to(rank);
-  for (std::size_t i = 0; i < rank; ++i) to[i] = i;
-  if (bound.mapping->special == Special::t) {
-    // `numpy_T` reverses all axes, `mT` exchanges the last two.
-    const bool all = bound.mapping->target == "aten.numpy_T",
-               last = bound.mapping->target != "aten.t";
-    if (rank > 2 && !last) return kNotThis;
-    if (rank < 2 && last && !all) return kNotThis;
-    std::reverse(rank > 2 && !all ? to.end() - 2 : to.begin(), to.end());
-  } else {
-    std::optional<Shape> dims = as_shape(*bound.find("dims"));
-    if (!dims || dims->size() != rank) return kNotThis;
-    std::vector<bool> seen(rank, false);
-    for (std::size_t i = 0; i < rank; ++i) {
-      std::optional<std::size_t> axis = axis_of(emitter.dims().value((*dims)[i]), rank);
-      if (!axis || seen[*axis]) return kNotThis;
-      seen[*axis] = true;
-      to[i] = *axis;
-    }
+  std::iota(to.begin(), to.end(), std::size_t{0});
+  const bool all = bound.mapping->target == "aten.numpy_T",
+             last = bound.mapping->target != "aten.t";
+  if (rank > 2 ? !last : rank < 2 && last && !all) return kNotThis;
+  std::reverse(rank > 2 && !all ? to.end() - 2 : to.begin(), to.end());
+  return permuted(emitter, *x, to, wanted, site);
+}
+
+Applied convert_permute(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                        const Site& site) {
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
+  const std::optional<Shape> dims = as_shape(*bound.find("dims"));
+  if (!type || !dims || dims->size() != type->shape.size()) return kNotThis;
+  std::vector<std::size_t> to;
+  for (DimId d : *dims) {
+    const auto axis = axis_of(emitter.dims().value(d), dims->size());
+    if (!axis || std::find(to.begin(), to.end(), *axis) != to.end()) return kNotThis;
+    to.push_back(*axis);
   }
   return permuted(emitter, *x, to, wanted, site);
 }
 
+// A permutation is a chain of exchanges; the last one carries the name.
 Applied permuted(Emitter& emitter, ValueId x, const std::vector<std::size_t>& to,
-                 const std::vector<Wanted>& wanted, const Site& site) {
+                 const Outputs& wanted, const Site& site) {
   const std::size_t rank = to.size();
   std::vector<std::pair<std::size_t, std::size_t>> swaps;
   std::vector<std::size_t> now(rank);
-  for (std::size_t i = 0; i < rank; ++i) now[i] = i;
+  std::iota(now.begin(), now.end(), std::size_t{0});
   for (std::size_t i = 0; i < rank; ++i) {
     auto j = static_cast<std::size_t>(std::find(now.begin(), now.end(), to[i]) - now.begin());
     if (j == i) continue;
@@ -253,12 +196,10 @@ Applied permuted(Emitter& emitter, ValueId x, const std::vector<std::size_t>& to
 }
 
 // Bounds become plain ones.
-Applied convert_slice(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_slice(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                       const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
-  std::optional<std::size_t> axis =
-      type ? axis_of(as_int(emitter.dims(), *bound.find("dim")), type->shape.size()) : std::nullopt;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
+  std::optional<std::size_t> axis = axis_of(emitter, bound.find("dim"), type);
   if (!axis) return kNotThis;
   Dims& dims = emitter.dims();
   const DimId size = type->shape[*axis];
@@ -282,12 +223,10 @@ Applied convert_slice(Emitter& emitter, const Bound& bound, const std::vector<Wa
   return some(emitter.emit("slice", {*x}, std::move(attributes), wanted, site));
 }
 
-Applied convert_select(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_select(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
-  std::optional<std::size_t> axis =
-      type ? axis_of(as_int(emitter.dims(), *bound.find("dim")), type->shape.size()) : std::nullopt;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
+  std::optional<std::size_t> axis = axis_of(emitter, bound.find("dim"), type);
   std::optional<std::int64_t> index = as_int(emitter.dims(), *bound.find("index"));
   if (!axis || !index) return kNotThis;
   Shape shape = type->shape;
@@ -310,15 +249,13 @@ Applied convert_select(Emitter& emitter, const Bound& bound, const std::vector<W
   return reshape_to(emitter, part.front(), shape, wanted, site);
 }
 
-Applied convert_split(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_split(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                       const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
-  std::optional<std::size_t> axis =
-      type ? axis_of(as_int(emitter.dims(), *bound.find("dim")), type->shape.size()) : std::nullopt;
-  std::optional<std::int64_t> count =
-      axis ? emitter.dims().value(type->shape[*axis]) : std::nullopt;
-  bool chunk = bound.mapping->special == Special::chunk;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
+  std::optional<std::size_t> axis = axis_of(emitter, bound.find("dim"), type);
+  if (!axis) return kNotThis;
+  const std::optional<std::int64_t> count = emitter.dims().value(type->shape[*axis]);
+  const bool chunk = bound.find("chunks") != nullptr;
   std::optional<std::int64_t> given =
       as_int(emitter.dims(), *bound.find(chunk ? "chunks" : "split_size"));
   if (!count || !given || *given < 1) return kNotThis;
@@ -333,7 +270,7 @@ Applied convert_split(Emitter& emitter, const Bound& bound, const std::vector<Wa
                            wanted, site));
 }
 
-Applied convert_expand(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_expand(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self"));
   const Value* given = bound.find("size");
@@ -359,13 +296,12 @@ Applied convert_expand(Emitter& emitter, const Bound& bound, const std::vector<W
   return out;
 }
 
-Applied convert_make(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_make(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                      const Site& site) {
   std::optional<Shape> shape;
   std::optional<DType> dtype;
-  if (bound.mapping->special == Special::make_like) {
-    std::optional<ValueId> x = tensor_of(bound.find("self"));
-    const Type* type = x ? emitter.type_of(*x) : nullptr;
+  if (!bound.find("size")) {
+    const auto [x, type] = typed_tensor(emitter, bound.find("self"));
     if (!type) return kNotThis;
     shape = type->shape;
     dtype = type->dtype;
@@ -397,13 +333,12 @@ Applied convert_make(Emitter& emitter, const Bound& bound, const std::vector<Wan
   return some(std::move(made));
 }
 
-Applied cast(Emitter& emitter, ValueId x, DType dtype, const std::vector<Wanted>& wanted,
-             const Site& site) {
+Applied cast(Emitter& emitter, ValueId x, DType dtype, const Outputs& wanted, const Site& site) {
   return some(emitter.emit("cast", {x}, {{"dtype", dtype}}, wanted, site));
 }
 
 // copy(destination, source) is the source, brought to the destination's type.
-Applied convert_copy(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_copy(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                      const Site& site) {
   std::optional<ValueId> to = tensor_of(bound.find("self")), from = tensor_of(bound.find("src"));
   const Type* wanted_type = to ? emitter.type_of(*to) : nullptr;
@@ -427,10 +362,9 @@ Applied convert_copy(Emitter& emitter, const Bound& bound, const std::vector<Wan
 
 // Over several axes: one after the other, the last axis first, so that the others keep their
 // numbers.
-Applied convert_reduce(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_reduce(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  auto [x, type] = typed_tensor(emitter, bound.find("self"));
   if (!type) return kNotThis;
   std::size_t rank = type->shape.size();
   std::vector<std::size_t> axes;

@@ -199,8 +199,8 @@ Result<OpId> UnknownCalls::opaque_op(std::string_view target, const std::optiona
 // ---- what it returns
 
 // Uses the names and types of the results in the dump.
-std::vector<Wanted> UnknownCalls::opaque_results(const Site& site) const {
-  std::vector<Wanted> wanted;
+Outputs UnknownCalls::opaque_results(const Site& site) const {
+  Outputs wanted;
   if (!site.items.empty()) {
     wanted.resize(static_cast<std::size_t>(site.items.rbegin()->first) + 1);
     for (const auto& [index, item] : site.items) wanted[static_cast<std::size_t>(index)] = item;
@@ -213,8 +213,7 @@ std::vector<Wanted> UnknownCalls::opaque_results(const Site& site) const {
 
 // If an operand has the symbol, literals equal to its old count become the symbol too, because
 // there is no signature to consult.
-void UnknownCalls::make_symbolic(std::vector<Wanted>& wanted, std::string_view op,
-                                 const Skeleton& call) {
+void UnknownCalls::make_symbolic(Outputs& wanted, std::string_view op, const Skeleton& call) {
   const bool symbolic =
       std::any_of(call.operands.begin(), call.operands.end(), [&](const Value& v) {
         return emitter_.type_of(v.tensor) &&
@@ -275,7 +274,7 @@ void unify_operands(Skeleton& call, const std::vector<std::size_t>& written) {
 UnknownCalls::Returned UnknownCalls::returned_by(const std::optional<Schema>& schema,
                                                  const Skeleton& call, std::string_view target,
                                                  const std::vector<std::size_t>& written,
-                                                 const Site& site, std::vector<Wanted>& wanted) {
+                                                 const Site& site, Outputs& wanted) {
   Returned returned;
   if (lists_results(schema)) {
     for (std::size_t i = 0; i < schema->results.size(); ++i) {
@@ -337,7 +336,7 @@ Result<Value> UnknownCalls::keep(std::string_view target, const Arguments& argum
   const std::vector<std::size_t> written = written_operands(call, target, schema, unknown);
   const bool assumed = !schema && unknown.arguments.empty() && !unknown.functional;
   if (assumed && !functional_ && target != "getitem") assumed_.insert(name);
-  std::vector<Wanted> wanted;
+  Outputs wanted;
   const Returned returned = returned_by(schema, call, target, written, site, wanted);
   make_symbolic(wanted, name, call);
   const std::size_t own = wanted.size();

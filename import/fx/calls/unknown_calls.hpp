@@ -69,7 +69,7 @@ class UnknownCalls {
   using Returned = std::vector<std::optional<std::size_t>>;
   Returned returned_by(const std::optional<Schema>& schema, const Skeleton& call,
                        std::string_view target, const std::vector<std::size_t>& written,
-                       const Site& site, std::vector<Wanted>& wanted);
+                       const Site& site, Outputs& wanted);
   Value returned_value(const Returned& returned, const std::optional<Schema>& schema,
                        const Skeleton& call, const Results& results, std::string_view target);
   [[nodiscard]] Skeleton skeleton_of(const Arguments& arguments);
@@ -78,8 +78,8 @@ class UnknownCalls {
                                                           std::string_view target,
                                                           const std::optional<Schema>& schema,
                                                           const Unknown& unknown) const;
-  std::vector<Wanted> opaque_results(const Site& site) const;
-  void make_symbolic(std::vector<Wanted>& wanted, std::string_view op, const Skeleton& call);
+  Outputs opaque_results(const Site& site) const;
+  void make_symbolic(Outputs& wanted, std::string_view op, const Skeleton& call);
   std::optional<std::string> shared_operands(const Skeleton& call,
                                              const std::vector<std::size_t>& written) const;
   Result<OpId> opaque_op(std::string_view target, const std::optional<Schema>& schema);

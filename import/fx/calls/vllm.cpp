@@ -55,7 +55,7 @@ void make_equal(Emitter& emitter, DimId from, DimId to, std::string_view target)
 
 // Norms of vLLM's own IR: without a weight it is one of ones; a residual sum stays in f32 for the
 // norm, as the IR defines it.
-Applied convert_ir_norm(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_ir_norm(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                         const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("x")), weight = tensor_of(bound.find("weight"));
   const Type* type = x ? emitter.type_of(*x) : nullptr;
@@ -84,7 +84,7 @@ Applied convert_ir_norm(Emitter& emitter, const Bound& bound, const std::vector<
 
 // Positions are one a row, also where the dump has another symbol for their number; heads may have
 // an axis of their own.
-Applied convert_rotary(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_rotary(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
   std::optional<ValueId> positions = tensor_of(bound.find("positions")),
                          q = tensor_of(bound.find("query")), k = tensor_of(bound.find("key"));
@@ -113,11 +113,11 @@ Applied convert_rotary(Emitter& emitter, const Bound& bound, const std::vector<W
     if (!rows_of_heads) return rows_of_heads;
     (*operands)[i] = (*rows_of_heads)->front();
   }
-  Results turned = PW_TRY(
-      emitter.emit(op.name, *operands, std::move(*attributes), std::vector<Wanted>(2), site));
+  Results turned =
+      PW_TRY(emitter.emit(op.name, *operands, std::move(*attributes), Outputs(2), site));
   Results out;
   for (std::size_t i = 0; i < 2; ++i) {
-    std::vector<Wanted> one = {i < wanted.size() ? wanted[i] : Wanted()};
+    Outputs one = {i < wanted.size() ? wanted[i] : Wanted()};
     Applied back =
         reshape_to(emitter, turned[i], emitter.type_of(i == 0 ? *q : *k)->shape, one, site);
     if (!back) return back;
@@ -127,11 +127,10 @@ Applied convert_rotary(Emitter& emitter, const Bound& bound, const std::vector<W
 }
 
 // Reads what only the output buffer determines: its dtype, if not the query's, and its width.
-Applied convert_attention(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_attention(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                           const Site& site) {
   Op op = emitter.context().ops[emitter.context().ops.find(bound.mapping->op)];
-  std::optional<ValueId> buffer = tensor_of(bound.find("output"));
-  const Type* out = buffer ? emitter.type_of(*buffer) : nullptr;
+  const auto [buffer, out] = typed_tensor(emitter, bound.find("output"));
   std::optional<NamedAttributes> attributes = attributes_of(emitter, bound, op);
   std::optional<std::vector<ValueId>> operands = operands_of(emitter, bound, op, site);
   if (!out || out->shape.empty() || !attributes || !operands) return kNotThis;
@@ -147,8 +146,8 @@ Applied convert_attention(Emitter& emitter, const Bound& bound, const std::vecto
 
 // A product of quantised matrices: one scale for all, one a row or column, or one a block. Targets
 // that name their weight `weight` take it row by row, as it is stored.
-Applied convert_scaled_product(Emitter& emitter, const Bound& bound,
-                               const std::vector<Wanted>& wanted, const Site& site) {
+Applied convert_scaled_product(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                               const Site& site) {
   const bool stored = bound.find("weight") != nullptr;
   std::optional<ValueId> a = tensor_of(bound.find(stored ? "q_input" : "a")),
                          b = tensor_of(bound.find(stored ? "weight" : "b")),
@@ -193,10 +192,9 @@ Applied convert_scaled_product(Emitter& emitter, const Bound& bound,
 
 // Variance and mean along one axis, from deviations: var = sum((x - mean)^2) / (count -
 // correction).
-Applied convert_var_mean(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
-                         const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+Applied convert_var_mean_of_axis(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                                 const Site& site) {
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   if (!type || !is_float(type->dtype)) return kNotThis;
   const auto rank = static_cast<std::int64_t>(type->shape.size());
   std::optional<Shape> axes = as_shape(*bound.find("dim"));
@@ -213,8 +211,7 @@ Applied convert_var_mean(Emitter& emitter, const Bound& bound, const std::vector
   const bool narrow = dtype != DType::f32 && dtype != DType::f64;
 
   const auto one = [&](std::string_view op, const std::vector<ValueId>& operands,
-                       NamedAttributes attributes,
-                       const std::vector<Wanted>& names) -> Result<ValueId> {
+                       NamedAttributes attributes, const Outputs& names) -> Result<ValueId> {
     Results y = PW_TRY(emitter.emit(op, operands, std::move(attributes), names, site));
     return y.front();
   };
@@ -222,7 +219,7 @@ Applied convert_var_mean(Emitter& emitter, const Bound& bound, const std::vector
     return {{"dim", at}, {"keepdim", keep}};
   };
   const auto name_of = [&](std::size_t i) {
-    return std::vector<Wanted>{i < wanted.size() ? wanted[i] : Wanted()};
+    return Outputs{i < wanted.size() ? wanted[i] : Wanted()};
   };
   ValueId h = *x;
   if (narrow) {

@@ -41,10 +41,9 @@ std::optional<ValueId> places_of(Maker& make, const Shape& sizes, const Shape& s
 }
 
 // Windows of one axis; each extends along a new last axis.
-Applied convert_unfold(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_unfold(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   const std::size_t rank = type ? type->shape.size() : 0;
   const std::optional<std::size_t> axis =
       axis_of(as_int(emitter.dims(), *bound.find("dimension")), rank);
@@ -70,8 +69,8 @@ Applied convert_unfold(Emitter& emitter, const Bound& bound, const std::vector<W
 }
 
 // The diagonal of two axes replaced by src, whose last axis it is.
-Applied convert_diagonal_scatter(Emitter& emitter, const Bound& bound,
-                                 const std::vector<Wanted>& wanted, const Site& site) {
+Applied convert_diagonal_scatter(Emitter& emitter, const Bound& bound, const Outputs& wanted,
+                                 const Site& site) {
   std::optional<ValueId> x = tensor_of(bound.find("self")), src = tensor_of(bound.find("src"));
   const Type *type = x ? emitter.type_of(*x) : nullptr,
              *part = src ? emitter.type_of(*src) : nullptr;
@@ -105,10 +104,9 @@ Applied convert_diagonal_scatter(Emitter& emitter, const Bound& bound,
 
 // ---- axes and shapes
 
-Applied convert_movedim(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_movedim(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                         const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   const auto listed = [&](std::string_view name) -> std::optional<std::vector<std::size_t>> {
     const Value& given = *bound.find(name);
     std::optional<Shape> shape = as_shape(given);
@@ -137,7 +135,7 @@ Applied convert_movedim(Emitter& emitter, const Bound& bound, const std::vector<
 }
 
 // Each of the tensors in the shape that they broadcast to.
-Applied convert_broadcast(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_broadcast(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                           const Site& site) {
   const Value& tensors = *bound.find("tensors");
   if (tensors.kind != Value::Kind::list || tensors.items.empty()) return kNotThis;
@@ -166,7 +164,7 @@ Applied convert_broadcast(Emitter& emitter, const Bound& bound, const std::vecto
 }
 
 // Coordinates: tensor i along axis i of all results, or, of 'xy', the first two exchanged.
-Applied convert_meshgrid(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_meshgrid(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                          const Site& site) {
   const Value &tensors = *bound.find("tensors"), &indexing = *bound.find("indexing");
   if (tensors.kind != Value::Kind::list || tensors.items.empty() ||
@@ -204,10 +202,9 @@ Applied convert_meshgrid(Emitter& emitter, const Bound& bound, const std::vector
 
 // (Σ |x|^p)^(1/p) over the listed axes, or all; of an infinite p the extreme of |x|, of 0 the
 // number of those that are not 0. bf16 and f16 in f32.
-Applied convert_vector_norm(Emitter& emitter, const Bound& bound, const std::vector<Wanted>& wanted,
+Applied convert_vector_norm(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                             const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   const Value &ord = *bound.find("ord"), &dtype = *bound.find("dtype"),
               &keep = *bound.find("keepdim");
   const auto axes =

@@ -76,8 +76,8 @@ Status Emitter::check_stated(ValueId value, const Wanted& wanted, std::string_vi
 }
 
 Result<Results> Emitter::try_emit(OpId op, const std::vector<ValueId>& operands,
-                                  const AttributeList& attributes,
-                                  const std::vector<Wanted>& wanted, const Site& site) {
+                                  const AttributeList& attributes, const Outputs& wanted,
+                                  const Site& site) {
   NodeRequest request;
   request.op = op;
   request.operands = operands;
@@ -140,13 +140,13 @@ bool Emitter::symbolise_maker(ValueId value, std::size_t choice) {
 }
 
 Result<Results> Emitter::emit(OpId op, const std::vector<ValueId>& operands,
-                              const AttributeList& attributes, const std::vector<Wanted>& wanted,
+                              const AttributeList& attributes, const Outputs& wanted,
                               const Site& site) {
   return with_symbols(operands, [&] { return try_emit(op, operands, attributes, wanted, site); });
 }
 
 Result<Results> Emitter::emit(std::string_view op_name, const std::vector<ValueId>& operands,
-                              const NamedAttributes& attributes, const std::vector<Wanted>& wanted,
+                              const NamedAttributes& attributes, const Outputs& wanted,
                               const Site& site) {
   OpId op = context_.ops.find(op_name);
   if (!op.valid())
@@ -159,7 +159,7 @@ Result<Results> Emitter::emit(std::string_view op_name, const std::vector<ValueI
 }
 
 ValueId Maker::operator()(std::string_view op, const std::vector<ValueId>& operands,
-                          const NamedAttributes& attributes, const std::vector<Wanted>& names) {
+                          const NamedAttributes& attributes, const Outputs& names) {
   if (failure_) return ValueId();
   Result<Results> results = emitter_.emit(op, operands, attributes, names, site_);
   if (results) return results->front();

@@ -49,11 +49,9 @@ class Emitter {
   /// Adds a node; checks stated types at the old counts; turns makers' literals into symbols if
   /// nothing else fits.
   Result<Results> emit(std::string_view op, const std::vector<ValueId>& operands,
-                       const NamedAttributes& attributes, const std::vector<Wanted>& wanted,
-                       const Site& site);
+                       const NamedAttributes& attributes, const Outputs& wanted, const Site& site);
   Result<Results> emit(OpId op, const std::vector<ValueId>& operands,
-                       const AttributeList& attributes, const std::vector<Wanted>& wanted,
-                       const Site& site);
+                       const AttributeList& attributes, const Outputs& wanted, const Site& site);
   /// Attempts to build nodes. After a failure, makes symbols of the literals of the makers among
   /// the values read, one after the other, until an attempt succeeds; else returns the first error.
   template <class Attempt>
@@ -73,7 +71,7 @@ class Emitter {
 
  private:
   Result<Results> try_emit(OpId op, const std::vector<ValueId>& operands,
-                           const AttributeList& attributes, const std::vector<Wanted>& wanted,
+                           const AttributeList& attributes, const Outputs& wanted,
                            const Site& site);
   bool symbolise_maker(ValueId value, std::size_t choice);
   NameId key(std::string_view name) { return context_.strings.intern(name); }
@@ -116,8 +114,7 @@ class Maker {
   Maker(Emitter& emitter, const Site& site) : emitter_(emitter), site_(site) {}
   /// Returns the first result; an invalid one after a failure.
   ValueId operator()(std::string_view op, const std::vector<ValueId>& operands,
-                     const NamedAttributes& attributes,
-                     const std::vector<Wanted>& names = std::vector<Wanted>(1));
+                     const NamedAttributes& attributes, const Outputs& names = Outputs(1));
   [[nodiscard]] Applied done(ValueId value) const;
   [[nodiscard]] Emitter& emitter() const { return emitter_; }
 

@@ -38,7 +38,7 @@ DimId count_of(Dims& dims, const Shape& shape) {
 
 Result<ValueId> derive_step(Emitter& emitter, ValueId value, const ViewStep& step,
                             const Site& site) {
-  std::vector<Wanted> wanted(step.results.size());
+  Outputs wanted(step.results.size());
   const bool imported = emitter.context().ops[step.op].imported;
   for (std::size_t i = 0; imported && i < wanted.size(); ++i) wanted[i].type = step.results[i];
   Results results = PW_TRY(

@@ -73,11 +73,6 @@ struct Bound {
   [[nodiscard]] const Value* find(std::string_view parameter) const;
 };
 
-using Results = std::vector<ValueId>;
-
-/// Results of a mapping; nothing: it does not apply after all.
-using Applied = Result<std::optional<Results>>;
-
 /// Attributes of a node by name.
 using NamedAttributes = std::vector<std::pair<std::string_view, Attribute>>;
 
