@@ -20,28 +20,19 @@ namespace pw {
 
 namespace {
 
+// clang-format off: a table
+#define PW_SQLITE_FUNCTIONS(X)                                                                    \
+  X(bind_double) X(bind_int64) X(bind_null) X(bind_text) X(busy_timeout) X(close_v2)              \
+  X(column_count) X(column_double) X(column_int64) X(column_name) X(column_text) X(column_type)   \
+  X(errmsg) X(exec) X(extended_result_codes) X(finalize) X(open_v2) X(prepare_v2) X(reset)        \
+  X(step)
+// clang-format on
+
 /// The functions of SQLite's library, which is loaded on first use.
 struct Sqlite {
-  decltype(&::sqlite3_bind_double) bind_double = nullptr;
-  decltype(&::sqlite3_bind_int64) bind_int64 = nullptr;
-  decltype(&::sqlite3_bind_null) bind_null = nullptr;
-  decltype(&::sqlite3_bind_text) bind_text = nullptr;
-  decltype(&::sqlite3_busy_timeout) busy_timeout = nullptr;
-  decltype(&::sqlite3_close_v2) close_v2 = nullptr;
-  decltype(&::sqlite3_column_count) column_count = nullptr;
-  decltype(&::sqlite3_column_double) column_double = nullptr;
-  decltype(&::sqlite3_column_int64) column_int64 = nullptr;
-  decltype(&::sqlite3_column_name) column_name = nullptr;
-  decltype(&::sqlite3_column_text) column_text = nullptr;
-  decltype(&::sqlite3_column_type) column_type = nullptr;
-  decltype(&::sqlite3_errmsg) errmsg = nullptr;
-  decltype(&::sqlite3_exec) exec = nullptr;
-  decltype(&::sqlite3_extended_result_codes) extended_result_codes = nullptr;
-  decltype(&::sqlite3_finalize) finalize = nullptr;
-  decltype(&::sqlite3_open_v2) open_v2 = nullptr;
-  decltype(&::sqlite3_prepare_v2) prepare_v2 = nullptr;
-  decltype(&::sqlite3_reset) reset = nullptr;
-  decltype(&::sqlite3_step) step = nullptr;
+#define PW_POINTER(name) decltype(&::sqlite3_##name) name = nullptr;
+  PW_SQLITE_FUNCTIONS(PW_POINTER)
+#undef PW_POINTER
   std::string problem;  ///< reason why SQLite is unavailable; empty if available
 
   Sqlite();
@@ -51,26 +42,9 @@ Sqlite::Sqlite() {
   void* const library = load_library({"libsqlite3.so.0"}, problem);
   if (library == nullptr) return;
   FunctionFinder find(library);
-  find(bind_double, "sqlite3_bind_double");
-  find(bind_int64, "sqlite3_bind_int64");
-  find(bind_null, "sqlite3_bind_null");
-  find(bind_text, "sqlite3_bind_text");
-  find(busy_timeout, "sqlite3_busy_timeout");
-  find(close_v2, "sqlite3_close_v2");
-  find(column_count, "sqlite3_column_count");
-  find(column_double, "sqlite3_column_double");
-  find(column_int64, "sqlite3_column_int64");
-  find(column_name, "sqlite3_column_name");
-  find(column_text, "sqlite3_column_text");
-  find(column_type, "sqlite3_column_type");
-  find(errmsg, "sqlite3_errmsg");
-  find(exec, "sqlite3_exec");
-  find(extended_result_codes, "sqlite3_extended_result_codes");
-  find(finalize, "sqlite3_finalize");
-  find(open_v2, "sqlite3_open_v2");
-  find(prepare_v2, "sqlite3_prepare_v2");
-  find(reset, "sqlite3_reset");
-  find(step, "sqlite3_step");
+#define PW_FIND(name) find(name, "sqlite3_" #name);
+  PW_SQLITE_FUNCTIONS(PW_FIND)
+#undef PW_FIND
   problem = find.problem();
 }
 

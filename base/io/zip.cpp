@@ -17,20 +17,17 @@ constexpr std::int64_t kMostEntries = 1 << 20;
 /// more than kSmall bytes, was made to fill the memory.
 constexpr std::uint64_t kMostUnpacked = 16, kSmall = std::uint64_t{64} << 20;
 
+// clang-format off: a table
+#define PW_ZIP_FUNCTIONS(X)                                                                       \
+  X(source_buffer_create) X(source_free) X(open_from_source) X(discard) X(get_num_entries)        \
+  X(stat_index) X(fopen_index) X(fread) X(fclose) X(error_init) X(error_fini) X(error_strerror)
+// clang-format on
+
 /// Functions of libzip that are used.
 struct Library {
-  decltype(&::zip_source_buffer_create) from_bytes = nullptr;
-  decltype(&::zip_source_free) free_source = nullptr;
-  decltype(&::zip_open_from_source) open = nullptr;
-  decltype(&::zip_discard) close = nullptr;
-  decltype(&::zip_get_num_entries) count = nullptr;
-  decltype(&::zip_stat_index) stat = nullptr;
-  decltype(&::zip_fopen_index) open_entry = nullptr;
-  decltype(&::zip_fread) read = nullptr;
-  decltype(&::zip_fclose) close_entry = nullptr;
-  decltype(&::zip_error_init) init_error = nullptr;
-  decltype(&::zip_error_fini) end_error = nullptr;
-  decltype(&::zip_error_strerror) text = nullptr;
+#define PW_POINTER(name) decltype(&::zip_##name) name = nullptr;
+  PW_ZIP_FUNCTIONS(PW_POINTER)
+#undef PW_POINTER
   std::string problem;  ///< why libzip is not available; empty if it is
 
   Library();
@@ -40,18 +37,9 @@ Library::Library() {
   void* const zip = load_library({"libzip.so.5", "libzip.so.4"}, problem);  // upstream's, Debian's
   if (zip == nullptr) return;
   FunctionFinder find(zip);
-  find(from_bytes, "zip_source_buffer_create");
-  find(free_source, "zip_source_free");
-  find(open, "zip_open_from_source");
-  find(close, "zip_discard");
-  find(count, "zip_get_num_entries");
-  find(stat, "zip_stat_index");
-  find(open_entry, "zip_fopen_index");
-  find(read, "zip_fread");
-  find(close_entry, "zip_fclose");
-  find(init_error, "zip_error_init");
-  find(end_error, "zip_error_fini");
-  find(text, "zip_error_strerror");
+#define PW_FIND(name) find(name, "zip_" #name);
+  PW_ZIP_FUNCTIONS(PW_FIND)
+#undef PW_FIND
   problem = find.problem();
 }
 
@@ -63,11 +51,11 @@ const Library& libzip() {
 /// libzip's own error description.
 struct ZipError {
   zip_error_t error{};
-  ZipError() { libzip().init_error(&error); }
-  ~ZipError() { libzip().end_error(&error); }
+  ZipError() { libzip().error_init(&error); }
+  ~ZipError() { libzip().error_fini(&error); }
   ZipError(const ZipError&) = delete;
   ZipError& operator=(const ZipError&) = delete;
-  [[nodiscard]] std::string text() { return libzip().text(&error); }
+  [[nodiscard]] std::string text() { return libzip().error_strerror(&error); }
 };
 
 bool is_encrypted(const zip_stat_t& about) {
@@ -79,7 +67,7 @@ bool is_encrypted(const zip_stat_t& about) {
 struct Zip::Archive {
   zip_t* zip = nullptr;
   explicit Archive(zip_t* opened) : zip(opened) {}
-  ~Archive() { libzip().close(zip); }
+  ~Archive() { libzip().discard(zip); }
   Archive(const Archive&) = delete;
   Archive& operator=(const Archive&) = delete;
 };
@@ -96,10 +84,11 @@ Result<Zip> Zip::open(std::string_view bytes, std::string file) {
   Zip out;
   out.file_ = std::move(file);
   ZipError error;
-  zip_source_t* source = libzip().from_bytes(bytes.data(), bytes.size(), 0, &error.error);
-  zip_t* zip = source == nullptr ? nullptr : libzip().open(source, ZIP_RDONLY, &error.error);
+  zip_source_t* source = libzip().source_buffer_create(bytes.data(), bytes.size(), 0, &error.error);
+  zip_t* zip =
+      source == nullptr ? nullptr : libzip().open_from_source(source, ZIP_RDONLY, &error.error);
   if (zip == nullptr) {
-    libzip().free_source(source);
+    libzip().source_free(source);
     return out.wrong("", "this is not a readable zip archive: " + error.text());
   }
   out.archive_ = std::make_shared<Archive>(zip);
@@ -108,13 +97,13 @@ Result<Zip> Zip::open(std::string_view bytes, std::string file) {
 }
 
 Status Zip::list(std::size_t bytes) {
-  const std::int64_t count = libzip().count(archive_->zip, 0);
+  const std::int64_t count = libzip().get_num_entries(archive_->zip, 0);
   if (count > kMostEntries) return wrong("", fmt::format("it has {} entries", count));
   std::uint64_t packed = 0, unpacked = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     zip_stat_t about{};
     constexpr std::uint64_t kNeeded = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
-    if (libzip().stat(archive_->zip, static_cast<zip_uint64_t>(i), 0, &about) != 0 ||
+    if (libzip().stat_index(archive_->zip, static_cast<zip_uint64_t>(i), 0, &about) != 0 ||
         (about.valid & kNeeded) != kNeeded)
       return wrong("", fmt::format("its record of entry {} cannot be read", i));
     const std::string name = about.name;
@@ -146,20 +135,20 @@ Result<std::string> Zip::read(std::string_view name, std::size_t limit) const {
   if (entry->size > limit)
     return wrong(name, fmt::format("it has {} bytes; the limit is {}", entry->size, limit));
   const std::shared_ptr<zip_file_t> file(
-      libzip().open_entry(archive_->zip, static_cast<zip_uint64_t>(entry - entries_.data()), 0),
+      libzip().fopen_index(archive_->zip, static_cast<zip_uint64_t>(entry - entries_.data()), 0),
       [](zip_file_t* opened) {
-        if (opened != nullptr) libzip().close_entry(opened);
+        if (opened != nullptr) libzip().fclose(opened);
       });
   if (file == nullptr) return wrong(name, "the entry cannot be opened");
   std::string out(entry->size, '\0');
   std::size_t done = 0;
   while (done < out.size()) {
-    const std::int64_t n = libzip().read(file.get(), out.data() + done, out.size() - done);
+    const std::int64_t n = libzip().fread(file.get(), out.data() + done, out.size() - done);
     if (n <= 0) return wrong(name, "the entry is damaged or ends early");
     done += static_cast<std::size_t>(n);
   }
   char more = 0;  // libzip compares the checksum where it finds the end
-  if (libzip().read(file.get(), &more, 1) != 0)
+  if (libzip().fread(file.get(), &more, 1) != 0)
     return wrong(name, "the entry is damaged: its checksum or size is wrong");
   return out;
 }

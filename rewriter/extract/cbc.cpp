@@ -20,20 +20,18 @@
 namespace pw::extract {
 namespace {
 
+// clang-format off: a table
+#define PW_CBC_FUNCTIONS(X)                                                                       \
+  X(newModel) X(deleteModel) X(setParameter) X(solve) X(getColSolution) X(isProvenInfeasible)     \
+  X(isProvenOptimal) X(getObjValue) X(getBestPossibleObjValue) X(addCol) X(addRow)                \
+  X(setMIPStartI)
+// clang-format on
+
 /// COIN-OR's CBC, loaded at run time: programs run without it.
 struct Cbc {
-  decltype(&::Cbc_newModel) newModel = nullptr;
-  decltype(&::Cbc_deleteModel) deleteModel = nullptr;
-  decltype(&::Cbc_setParameter) setParameter = nullptr;
-  decltype(&::Cbc_solve) solve = nullptr;
-  decltype(&::Cbc_getColSolution) getColSolution = nullptr;
-  decltype(&::Cbc_isProvenInfeasible) isProvenInfeasible = nullptr;
-  decltype(&::Cbc_isProvenOptimal) isProvenOptimal = nullptr;
-  decltype(&::Cbc_getObjValue) getObjValue = nullptr;
-  decltype(&::Cbc_getBestPossibleObjValue) getBestPossibleObjValue = nullptr;
-  decltype(&::Cbc_addCol) addCol = nullptr;
-  decltype(&::Cbc_addRow) addRow = nullptr;
-  decltype(&::Cbc_setMIPStartI) setMIPStartI = nullptr;
+#define PW_POINTER(name) decltype(&::Cbc_##name) name = nullptr;
+  PW_CBC_FUNCTIONS(PW_POINTER)
+#undef PW_POINTER
 };
 
 const Cbc* load_cbc() {
@@ -42,18 +40,9 @@ const Cbc* load_cbc() {
   if (library == nullptr) return nullptr;
   static Cbc cbc;
   FunctionFinder find(library);
-  find(cbc.newModel, "Cbc_newModel");
-  find(cbc.deleteModel, "Cbc_deleteModel");
-  find(cbc.setParameter, "Cbc_setParameter");
-  find(cbc.solve, "Cbc_solve");
-  find(cbc.getColSolution, "Cbc_getColSolution");
-  find(cbc.isProvenInfeasible, "Cbc_isProvenInfeasible");
-  find(cbc.isProvenOptimal, "Cbc_isProvenOptimal");
-  find(cbc.getObjValue, "Cbc_getObjValue");
-  find(cbc.getBestPossibleObjValue, "Cbc_getBestPossibleObjValue");
-  find(cbc.addCol, "Cbc_addCol");
-  find(cbc.addRow, "Cbc_addRow");
-  find(cbc.setMIPStartI, "Cbc_setMIPStartI");
+#define PW_FIND(name) find(cbc.name, "Cbc_" #name);
+  PW_CBC_FUNCTIONS(PW_FIND)
+#undef PW_FIND
   return find.missing().empty() ? &cbc : nullptr;
 }
 
