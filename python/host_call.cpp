@@ -104,6 +104,9 @@ class PythonCall {
       results.append(returned);
     else if (py::isinstance<py::tuple>(returned) || py::isinstance<py::list>(returned))
       results = py::list(returned);
+    // The op has the results that the graph reads; a list, such as a split's, may be longer.
+    if (py::isinstance<py::list>(returned))
+      while (results.size() > call_.results.size()) results.attr("pop")();
     if (results.size() != call_.results.size())
       throw mistake("PW1214",
                     "the function of " + call_.op + " returned " +

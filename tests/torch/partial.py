@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Graphs with something in them that Piecewise lacks: that stays PyTorch's, and all else is taken."""
+import copy
 import logging
 import random
 import unittest.mock
@@ -128,6 +129,24 @@ class Dtypes(Partial):
                 self.assertLessEqual(difference(model(x), compiled_one(x)), CLOSE)
         (report,) = front.report(compiled_one)
         self.assertGreaterEqual(report.taken, 0.6 * report.ops)
+
+    def test_a_dtype_other_than_the_traced_one(self):
+        """Of a norm in bf16 with weights in f32, PyTorch traces statistics in bf16, but computes them in f32."""
+        plain = nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 4))
+        model, x, both = copy.deepcopy(plain), torch.randn(6, 8), []
+        for call, one in ((plain, plain), (torch.compile(model, backend="piecewise"), model)):
+            for _ in range(2):
+                one.zero_grad()
+                with torch.autocast("cpu", torch.bfloat16):
+                    y = call(x)
+                y.float().square().sum().backward()
+            both.append([p.grad for p in one.parameters()])
+        self.assertLessEqual(difference(*both), 2e-2)
+
+    def test_some_of_a_list(self):
+        with torch._dynamo.config.patch(capture_scalar_outputs=True):
+            for item in (0, 1):
+                self.taken(lambda x, n, item=item: x.split(n.tolist())[item] * 2, torch.randn(6, 4), torch.tensor([2, 4]), least=0)
 
     def test_short_integers(self):
         def f(x):

@@ -52,6 +52,8 @@ class Call:
         self._symbols = list(imported.symbols.items())
         self._results = [(fake.dtype, Place.of(fake)) for fake in imported.results]
         self._inputs = [imported.constants[i.name] if i.name in imported.constants else imported.arguments[i.name] for i in graph.inputs]
+        given = [node.meta.get("val") for node in imported.graph.find_nodes(op="placeholder")]
+        self._dtypes = [(i, fake.dtype) for i, fake in enumerate(given) if isinstance(fake, torch.Tensor)]
         self._known: t.Dict[t.Tuple[int, ...], t.Any] = {}
 
     def _sizes(self, key, symbols):
@@ -77,6 +79,9 @@ class Call:
         args = arguments_of(given)
         symbols = {name: args[index] if dim < 0 else args[index].shape[dim] for name, (index, dim) in self._symbols}
         key = tuple(symbols.values())
+        if key not in self._known and any(args[i].dtype != dtype for i, dtype in self._dtypes):
+            with torch.no_grad():
+                return self._in_pytorch(*args)  # they come from an op that PyTorch traced with other dtypes
         sizes, views = self._known.get(key) or self._sizes(key, symbols)
         given = [args[place] if isinstance(place, int) else place for place in self._inputs]
         said = self._frozen.place(given) if self._frozen is not None else ()
