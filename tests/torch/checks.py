@@ -18,6 +18,8 @@ from torch.testing._internal.common_methods_invocations import op_db  # noqa: E4
 
 from piecewise import pytorch as front  # noqa: E402
 
+torch._dynamo.config.capture_dynamic_output_shape_ops = True
+
 
 def floats(*shape):
     return torch.arange(torch.Size(shape).numel(), dtype=torch.float32).view(shape) / 8 - 1
@@ -105,12 +107,33 @@ def classes():
     return out
 
 
+def chosen(x):
+    """The rows of positive first elements; their number is known at run time."""
+    return x[x[:, 0] > 0] * 2
+
+
+def rows():
+    """Calls that no rows are given to."""
+    ops = {
+        "max": lambda x: x.max(),
+        "min": lambda x: x.min(),
+        "max along an axis": lambda x: x.max(0)[0],
+        "places of min along an axis": lambda x: x.min(0)[1],
+    }
+    out = {}
+    for name, op in ops.items():
+        out[f"{name} of no rows"] = (lambda x, y, op=op: op(chosen(x)) + y, (-floats(3, 4).abs(), 1), (floats(3, 4) + 3, 1))
+        out[f"{name} of nothing"] = (lambda x, y, op=op: op(x * 2) + y, (floats(0, 4), 1), None)
+    return out
+
+
 CASES = {
     **{f"{name}, too large": case for name, case in gathers(5, 4).items()},
     **{f"{name}, far too large": case for name, case in gathers(1 << 40, 4).items()},
     **{f"{name}, negative": case for name, case in gathers(-1, 4).items() if not name.startswith("index_fill")},
     **{name: case for dtype in (torch.int64, torch.int32, torch.int8, torch.uint8) for name, case in divisions(dtype).items()},
     **classes(),
+    **rows(),
 }
 
 

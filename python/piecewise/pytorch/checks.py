@@ -12,7 +12,8 @@ from torch.utils._pytree import tree_leaves, tree_map
 from _piecewise import Error
 
 _log = logging.getLogger("piecewise")
-_FAILED = "PW1204"  # the code of a run with an index outside its axis or table, or a divisor of 0
+# The codes of a run that meets an unsupported size, an index outside its axis or table, or a divisor of 0.
+_FAILED = ("PW1203", "PW1204")
 _LIBRARY = torch.library.Library("piecewise", "DEF")
 _LIBRARY.define("below(Tensor x, SymInt n) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
 
@@ -82,9 +83,20 @@ def _is_implemented(op: t.Any, args: t.Sequence[t.Any], kwargs: t.Mapping[str, t
     return True
 
 
+_EXTREMES = tuple(getattr(torch.ops.aten, name) for name in ("max", "min", "amax", "amin", "aminmax", "argmax", "argmin"))
+
+
+def _may_be_empty(x: torch.Tensor, dim: t.Any = (), *more: t.Any, **how: t.Any) -> bool:
+    """Returns True if an axis to reduce may have no elements; no dims, or None, are all of them."""
+    dims = [dim] if isinstance(dim, int) else list(dim or range(x.dim()))
+    return any(not statically_known_true(x.shape[d] > 0) for d in dims if x.dim())
+
+
 def is_rejected(node: torch.fx.Node) -> bool:
     """Returns True for a call whose arguments PyTorch may reject when it runs the call, although it traced it."""
     args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
+    if getattr(node.target, "overloadpacket", None) in _EXTREMES and not isinstance((*args, None)[1], torch.Tensor):
+        return _may_be_empty(*args, **kwargs)
     if node.target is torch.ops.aten.index_add.default:
         return not _fits(*args, **kwargs)
     return not _is_implemented(node.target, args, kwargs)
@@ -92,7 +104,7 @@ def is_rejected(node: torch.fx.Node) -> bool:
 
 def is_failed(error: t.Optional[BaseException]) -> bool:
     """Returns True if the error is a failed check of a run."""
-    return isinstance(error, Error) and getattr(error, "code", None) == _FAILED
+    return isinstance(error, Error) and getattr(error, "code", None) in _FAILED
 
 
 def as_pytorch(run: t.Callable[[], t.Any], why: Error) -> t.Any:

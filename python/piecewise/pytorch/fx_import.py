@@ -178,8 +178,12 @@ class FxImport:
         self._add_ranges()
 
     def run(self, *args: t.Any) -> t.List[t.Any]:
-        """Imports the graph for execution, with the calls that PyTorch runs."""
-        return list(torch.fx.GraphModule(self._owner, self.graph).forward(*args))
+        """Runs the graph in PyTorch."""
+        return list(self._module.forward(*args))
+
+    @functools.cached_property
+    def _module(self) -> torch.fx.GraphModule:
+        return torch.fx.GraphModule(self._owner, self.graph)
 
     def convert(self) -> t.Dict[str, t.Any]:
         """Returns the result of FxGraph.convert; call it once."""
