@@ -99,6 +99,12 @@ std::string indented(std::string_view text) {
   return out + "\n";
 }
 
+std::string reported_for(const DiagnosticExample& example) {
+  const std::string where = example.file.empty() ? "by" : fmt::format("for {}", example.file);
+  return fmt::format("\nreported {}:\n{}\nmessage:\n{}\nfixed:\n{}", where, indented(example.wrong),
+                     indented(example.message), indented(example.fixed));
+}
+
 bool explained_code(const Options& options, const std::string& word) {
   const std::string_view meaning = code_meaning(word), help = code_help(word);
   if (meaning.empty()) return false;
@@ -106,14 +112,17 @@ bool explained_code(const Options& options, const std::string& word) {
   answer.add("code", Cell(word));
   answer.add("meaning", Cell(meaning));
   answer.add("help", help.empty() ? null_cell() : Cell(help));
+  const DiagnosticExample* example = diagnostic_example(word);
+  const auto member = [&](std::string_view DiagnosticExample::*text) {
+    return example == nullptr || (example->*text).empty() ? null_cell() : Cell(example->*text);
+  };
+  answer.add("file", member(&DiagnosticExample::file));
+  answer.add("example", member(&DiagnosticExample::wrong));
+  answer.add("message", member(&DiagnosticExample::message));
+  answer.add("fixed", member(&DiagnosticExample::fixed));
   std::string text =
       fmt::format("{} {}\n", word, meaning) + (help.empty() ? "" : fmt::format("help: {}\n", help));
-  const DiagnosticExample* example = diagnostic_example(word);
-  answer.add("example", example == nullptr ? null_cell() : Cell(example->wrong));
-  answer.add("fixed", example == nullptr ? null_cell() : Cell(example->fixed));
-  if (example != nullptr)
-    text += fmt::format("\nreported for:\n{}\nfixed:\n{}", indented(example->wrong),
-                        indented(example->fixed));
+  if (example != nullptr) text += reported_for(*example);
   print_out(options.format == "json" ? answer.print("json") : text);
   return true;
 }

@@ -1,4 +1,5 @@
-// Rule texts that show a diagnostic, with the same text fixed. `pwr explain CODE` prints them.
+// Texts and commands that a diagnostic is reported for, each with its message and a fixed version.
+// `pwr explain CODE` prints them.
 #pragma once
 
 #include <span>
@@ -8,8 +9,10 @@ namespace pw {
 
 struct DiagnosticExample {
   std::string_view code;
-  std::string_view wrong;  ///< `pwr check` reports the code for it
-  std::string_view fixed;  ///< `pwr check` reports nothing for it
+  std::string_view file;   ///< name for the text; empty if the example is a command
+  std::string_view wrong;  ///< `pwr check` (rules) or `pwr stats` (a graph) reports the code for it
+  std::string_view message;  ///< the message of that diagnostic, without its help
+  std::string_view fixed;    ///< nothing is reported for it
 };
 
 [[nodiscard]] std::span<const DiagnosticExample> diagnostic_examples();

@@ -234,7 +234,7 @@ void TypeActions::refuse_open_type(const Expr& e) const {
         e.args.size() > 1 ? std::string(cursor_.text(e.args.front().span)) + ", " : "";
     help += ", or `" + std::string(op) + "(" + left + part + ": …)` for " + "`" + part + "`";
   }
-  refuse(e.span, "PW0111", "a type behind `" + whole + "` may be meant for `" + part + "` alone",
+  refuse(e.span, "PW0111", "a type after `" + whole + "` may be meant for `" + part + "` alone",
          help);
 }
 void TypeActions::annotate() {

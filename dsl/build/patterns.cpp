@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "base/counted.hpp"
 #include "dsl/build/inline_pattern.hpp"
 #include "dsl/syntax/names.hpp"
 #include "dsl/syntax/suggest.hpp"
@@ -309,12 +310,12 @@ class Expansion {
     };
     if (call.args.size() != pattern.operands.size())
       report(call.span, "pattern " + in_ticks(pattern.name) + " takes " +
-                            std::to_string(pattern.operands.size()) + " operands, here are " +
+                            counted(pattern.operands.size(), "operand") + ", here are " +
                             std::to_string(call.args.size()));
     const std::size_t results = top ? statement.binders.size() : 1;
     if (results != pattern.results.size())
       report(call.span, "pattern " + in_ticks(pattern.name) + " has " +
-                            std::to_string(pattern.results.size()) + " results, here are " +
+                            counted(pattern.results.size(), "result") + ", here are " +
                             std::to_string(results));
     std::vector<std::string> known;
     for (const AttributeArg& a : pattern.attributes) known.push_back(a.name);

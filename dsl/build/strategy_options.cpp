@@ -143,7 +143,7 @@ void check_ranges(const ast::Pipeline& pipeline, Diagnostics& out) {
     out.push_back(
         error_at(pipeline.name_span, "PW0435",
                  "ranges must be over tokens, not over " + in_ticks(pipeline.ranges_symbol),
-                 "write `for tokens in ranges(…)`; a graph says which symbol that is"));
+                 "write `for tokens in ranges(…)`; the graph declares that symbol"));
   std::int64_t last = 0;
   for (std::int64_t end : pipeline.ranges) {
     if (end <= last)

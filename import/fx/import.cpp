@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.hpp"
 #include "base/io/file_kind.hpp"
 #include "base/try.hpp"
 #include "import/fx/convert.hpp"
@@ -27,15 +28,15 @@ std::string line_of(const std::vector<fx::GraphText>& graphs, std::size_t i) {
   const char* kind = g.kind == fx::GraphText::Kind::listing ? "str(graph)"
                      : g.kind == fx::GraphText::Kind::table ? "a table"
                                                             : "code";
-  return fmt::format("{}: {}, about {} nodes", i + 1, g.title.empty() ? kind : g.title,
-                     g.statements);
+  return fmt::format("{}: {}, about {}", i + 1, g.title.empty() ? kind : g.title,
+                     counted(g.statements, "node"));
 }
 
 Result<std::size_t> choose(const std::vector<fx::GraphText>& graphs, std::size_t wanted,
                            SourceId source) {
   if (wanted > graphs.size())
     return fail(error_in(fmt::format("--graph {}", wanted), "PW0506",
-                         fmt::format("this text has {} graphs", graphs.size())));
+                         "this text has " + counted(graphs.size(), "graph")));
   if (wanted > 0) return wanted - 1;
   if (graphs.size() == 1) return std::size_t{0};
   std::string list;
