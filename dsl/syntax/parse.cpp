@@ -202,9 +202,25 @@ class Parser {
     return {};
   }
 
+  /// Returns a hint for the kind of an input in the wrong place.
+  [[nodiscard]] std::string input_help(const Token* where, const Token* begin,
+                                       const Builder::Expected& set) const {
+    const bool declares = set.test(static_cast<std::size_t>(Tok::colon)) &&
+                          !set.test(static_cast<std::size_t>(Tok::rparen));
+    if (!declares || !is_name(where->kind) || where - begin < 2) return {};
+    const std::string kind(text(where[-1]));
+    if (kind == "weight" || kind == "buffer")
+      return "each kind of input has its own `in`: `in " + kind + " " + std::string(text(*where)) +
+             ": …`";
+    if (text(where[-2]) == "in")
+      return "an input is a weight, a buffer, or neither: `in weight w: …`";
+    return {};
+  }
+
   /// Returns a hint for frequent mistakes.
   std::string help_for(const Token* where, const Token* begin, const Builder::Expected& set) const {
     if (std::string help = python_help(where, begin); !help.empty()) return help;
+    if (std::string help = input_help(where, begin, set); !help.empty()) return help;
     const auto wanted = [&](Tok t) { return set.test(static_cast<std::size_t>(t)); };
     const Tok found = where->kind;
     if (found == Tok::eq && wanted(Tok::assign)) return "a binding is written with one `=`";

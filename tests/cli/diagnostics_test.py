@@ -71,6 +71,16 @@ class Habits(ProgramTest):
                 self.assertIn(answer, self.pwr("ops", name).stdout)
         self.assertNotIn("op div(", self.pwr("ops", "softmax").stdout)
 
+    def test_a_weight_needs_an_in_of_its_own(self):
+        for start, help in {
+            "in x: f32[4], weight w: f32[4]": "`in weight w: …`",
+            "in x: f32[4]  buffer w: f32[4]": "`in buffer w: …`",
+            "in x: f32[4]  in parameter w: f32[4]": "an input is a weight, a buffer, or neither",
+        }.items():
+            with self.subTest(start=start):
+                path = self.file("kinds.pwg", "graph g { " + start + "  y = mul(x, w)  out y }\n")
+                self.assertIn(help, self.pwr("stats", path, code=3).stderr)
+
     def test_a_file_that_is_not_rules_is_named(self):
         printed = self.pwr("check", self.file("README.md", "# Title\n\n## Part\n\nimport torch\n"), code=3).stderr
         self.assertIn("this is a Markdown document", printed)
