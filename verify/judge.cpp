@@ -96,7 +96,7 @@ class Judge {
       if (bounds->before[both.index].reach[at] != RangeState::inside ||
           bounds->after[both.index].reach[at] != RangeState::inside)
         continue;
-      out_.refute(fmt::format("{}; without rounding they are {:.4g} apart", shown(both, k),
+      out_.refute(fmt::format("{}; without rounding they differ by {:.4g}", shown(both, k),
                               std::fabs(a - b)),
                   true);
     }

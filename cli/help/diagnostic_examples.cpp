@@ -887,7 +887,7 @@ pass p = greedy { r })",
 pass p = once { r })"},
     {"PW1153", kRules, R"(rule r { y = sum(x){dim = -1} => y = mean(x){dim = -1} })",
      "`r` changes the numbers: y[0] is -0.926757812 before and -0.0289611816 after (of ordinary "
-     "numbers); without rounding they are 0.8977 apart",
+     "numbers); without rounding they differ by 0.8977",
      R"(rule r { y = neg(neg(x)) => y = x })"},
     {"PW1154", kRules, R"(rule r { y = add(x: f16[n], x) => y = sub(mul(x, 4.0), mul(x, 2.0)) })",
      "`r` may overflow: for x[i0] = -19856 the left is -39712 and the right -inf",
