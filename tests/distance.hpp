@@ -9,7 +9,7 @@
 
 namespace pw::test {
 
-/// Of two tensors of the same extents.
+/// The distance of two tensors with the same extents.
 struct Distance {
   double worst = 0;    ///< largest difference; infinite where one of the numbers is not finite
   double largest = 0;  ///< of what is wanted

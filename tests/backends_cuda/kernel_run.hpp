@@ -38,7 +38,7 @@ Subject subject(const std::string& name, Graph graph, std::span<const NodeId> no
 /// Random inputs: normal; integers below 7; b8 by a coin.
 std::vector<Tensor> inputs_of(const Graph& graph, const Symbols& symbols, std::uint64_t seed);
 [[nodiscard]] std::vector<double> values_of(const TensorView& view);
-/// What a kernel is launched with: its operands, and memory for its results.
+/// The arguments of a launch: operands, and memory for results.
 struct LaunchArguments {
   std::vector<void*> pointers;
   std::vector<Tensor> outputs;
@@ -50,7 +50,7 @@ LaunchArguments launch_arguments(const Subject& s, const cuda::Kernel& kernel,
 std::vector<std::vector<double>> run_kernel(const cuda::HostKernels& host, const Subject& s,
                                             const std::vector<Tensor>& inputs,
                                             const Symbols& symbols);
-/// The same, or what the host run found.
+/// Like the function above, or the errors that the host run found.
 Result<std::vector<std::vector<double>>> try_kernel(const cuda::HostKernels& host, const Subject& s,
                                                     const std::vector<Tensor>& inputs,
                                                     const Symbols& symbols, std::uint64_t seed = 1);

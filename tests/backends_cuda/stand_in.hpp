@@ -14,7 +14,7 @@ namespace pw::test {
 
 class StandIn {
  public:
-  /// What is checked of the calls, and how it is made to fail: see the source. Without a C++
+  /// The source describes which calls are checked, and how to make them fail. Without a C++
   /// compiler there is none.
   StandIn();
   [[nodiscard]] bool present() const { return !path_.empty(); }

@@ -40,7 +40,7 @@ std::vector<Tensor> operands_of(const GroupInstruction& instruction, Random& ran
 
 /// A kernel of one warp that loads four matrices as they are and transposed: of u16[256], u32[256].
 cuda::Kernel matrix_loads();
-/// What it writes.
+/// Returns the written tensors.
 std::vector<std::uint32_t> loaded_matrices(std::span<const std::uint16_t> in);
 
 struct ProductCase {
@@ -50,7 +50,7 @@ struct ProductCase {
   cuda::ProductTile tile;
   bool transposed = false;
 };
-/// Of a random form, and of extents of which most are no multiples of a tile.
+/// A case of a random form; most extents are not multiples of a tile.
 ProductCase random_product(Random& random);
 /// `n` rows of a product's text.
 Graph product_graph(const ContextPtr& context, const std::string& text);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What one types and sees: did-you-mean, help, exit codes, files that are something else, --watch, progress, pictures on standard output."""
+"""The command line: did-you-mean, help, exit codes, files that are something else, --watch, progress, pictures on standard output."""
 import fcntl
 import gzip
 import json
@@ -304,7 +304,7 @@ class Progress(ProgramTest):
         cls.large = cls.make("large.json", "generate", "llama", "--layers", "12000")
 
     def on_a_terminal(self, *args):
-        """What the command writes to a terminal that is its standard error."""
+        """Returns the standard error of the command, which is a terminal."""
         leader, follower = pty.openpty()
         cache = tempfile.TemporaryDirectory()  # verdicts that are cached take no time
         self.addCleanup(cache.cleanup)

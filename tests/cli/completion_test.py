@@ -46,7 +46,7 @@ def plain(name):
 
 
 def backends():
-    """Those that the program has, by what it says of itself elsewhere."""
+    """Returns the backends that `pwr doctor` lists."""
     told = subprocess.run([BIN / "pwr", "doctor", "--format", "json"], check=True, capture_output=True, text=True).stdout
     names = {row["what"].removeprefix("backend ") for row in json.loads(told) if row["what"].startswith("backend ")}
     assert names >= {"eager", "cpu", "cuda", "interpreter"}, names
@@ -164,7 +164,7 @@ class Manual(ProgramTest):
         cls.pages = sorted(Path(cls.path("man1")).iterdir())
 
     def text(self, name):
-        """As man shows it on a wide terminal, without bold and italic."""
+        """Returns the page as man shows it on a wide terminal, without bold and italic."""
         done = subprocess.run(
             ["groff", "-man", "-Tutf8", "-rLL=400n", "-P-cbou", self.path(f"man1/{name}.1")], capture_output=True, text=True, check=True
         )

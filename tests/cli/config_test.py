@@ -242,7 +242,7 @@ class Config(ProgramTest):
         os.unlink(self.path("loot.pwg"))
 
     def test_only_what_is_listed_is_taken_from_a_found_file(self):
-        """Of all options of all commands, as the programs' completions list them."""
+        """Covers all options of all commands, as the programs' completions list them."""
         rows = [row for row in options_of("pwr") if row[0] != ["trust"]]  # which reads no file
         self.assertLessEqual(TAKEN, {option for _, option, _ in rows + options_of("pwviz")}, "it lists an option that there is not")
         # Values of the command that runs are checked: these one by one, the others at once.

@@ -33,7 +33,7 @@ class Orders(ProgramTest):
         return found
 
     def nodes(self, graph, text):
-        """Of the graph after a pipeline, and how often each rule was applied."""
+        """Returns the cost of the graph after a pipeline, and how often each rule was applied."""
         rules = self.file("order.pwr", 'use "llm"\n' + text)
         after = self.path("after.json")
         done = self.pwr("opt", graph, "-r", rules, "-p", "best_order", "-D", "tp=2", "--stats", "-o", after, "--format", "json")

@@ -88,7 +88,7 @@ def mutant(text, source):
 
 
 class TextMate:
-    """As much of an interpreter of TextMate grammars as ours needs: the first pattern that matches at a place, line by line."""
+    """A minimal interpreter of TextMate grammars: the first pattern that matches at a place, line by line."""
 
     def __init__(self, grammar):
         self.patterns = self.compiled(json.loads(grammar)["patterns"])

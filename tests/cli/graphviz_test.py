@@ -13,7 +13,7 @@ from program import BIN, ProgramTest  # noqa: E402
 
 class WithoutGraphviz(ProgramTest):
     def without(self, program, *args):
-        """What the loader finds first cannot be loaded."""
+        """Runs a program while the first library that the loader finds cannot be loaded."""
         folder = Path(self.path("broken"))
         folder.mkdir(exist_ok=True)
         (folder / "libgvc.so.6").write_text("no library")

@@ -86,7 +86,7 @@ def place(text, index, encoding="utf-16"):
 
 
 def cut(text, span):
-    """What a range covers."""
+    """Returns the text that a range covers."""
     lines = text.split("\n")
 
     def index(at):

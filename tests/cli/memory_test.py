@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What dumps say of memory: views made in place, ops of which nothing is known, slices of symbols, and one size. The numbers
+"""Memory in dumps: views made in place, ops of which nothing is known, slices of symbols, and one size. The numbers
 are calculated here."""
 import json
 import sys
@@ -35,7 +35,7 @@ class Memory(ProgramTest):
         return found[0]
 
     def both(self, lines, returned):
-        """Of the dump, and of the dump without the types of its statements."""
+        """Returns the results of the dump, with and without the types of its statements."""
         plain = [line if ": " not in line else line.split(": ")[0] + " = " + line.split(" = ", 1)[1] for line in lines]
         first = self.numbers(dump(lines, returned), {"x": ([2, 3], X)}, "--input", "x")
         self.assertEqual(first, self.numbers(dump(plain, returned), {"x": ([2, 3], X)}, "--input", "x"))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the programs write is whole or is said not to be: files of every kind, standard output, standard error."""
+"""Outputs of the programs are complete, or are reported as incomplete: files of every kind, standard output, standard error."""
 import os
 import re
 import resource

@@ -27,7 +27,7 @@ SYMBOLS = ["n=arg0_1.0,arg1_1.0"]
 
 
 def data_of(html):
-    """What the viewer's page shows."""
+    """Returns the data that the viewer's page shows."""
     return json.loads(html.split('id="data">', 1)[1].split("</script>", 1)[0])
 
 

@@ -255,7 +255,7 @@ def untyped(name):
 
 
 def listing(name):
-    """As str(graph) writes it; only of calls of names, numbers, words and lists."""
+    """Formats a call as str(graph) does; supports names, numbers, words and lists."""
     inputs, statements, returned = MODELS[name]
     names = set(inputs) | {line.split(":")[0].split(" =")[0] for line in statements.strip().splitlines()}
 

@@ -34,7 +34,7 @@ def untyped(text):
 
 
 def difference(case, text, backend):
-    """What is wrong; empty: nothing."""
+    """Returns the faults; empty if there are none."""
     try:
         graph = piecewise.load(text)
         names = {name for name, *_ in graph.inputs}

@@ -206,7 +206,7 @@ def quantised():
 
 
 def pieces():
-    """Of Inductor's dumps: images made smaller, and a mask of bits."""
+    """A case from Inductor's dumps: images made smaller, and a mask of bits."""
     mask = torch.randint(-(2**31), 2**31, (1, 2), dtype=torch.int64).to(torch.int32)
     scores = drawn(1, 50)
 

@@ -12,7 +12,7 @@
 
 namespace pw::test {
 
-/// What reading gave: nothing, or why not.
+/// The result of reading a text: nothing, or the reason for its refusal.
 using Read = Status;
 /// Reads a text in a context that holds the op library. Throws std::logic_error where what was read
 /// does not hold together.

@@ -19,15 +19,15 @@ struct Spread {
   void add(double value);
   void add(const Spread& other);
 };
-/// Of one rank: by output, then element.
+/// Values of one rank: by output, then element.
 using Spreads = std::vector<std::vector<Spread>>;
 
 struct ContentsOf {
   Contents contents = Contents::ordinary;
   std::uint64_t seed = 0;
 };
-/// By rank; of the contents that give_contents gives the graph's inputs. Another `first` is other
-/// noise.
+/// Returns the outputs by rank, for the contents that give_contents gives the graph's inputs.
+/// Another `first` gives other noise.
 Result<std::vector<Spreads>> spread_of(const Graph& graph, std::int64_t ranks, const Step& step,
                                        const ContentsOf& contents, int runs, int first = 0);
 /// Whether a value may be what rounding made of the element: within the spread, as wide again on

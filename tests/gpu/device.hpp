@@ -11,9 +11,9 @@ namespace pw::test {
 /// Strict: kernels have the bits of the interpreter. Without a device the program has ended before,
 /// with exit code 77.
 [[nodiscard]] cuda::Driver& device();
-/// The same device, not strict: a library runs the products that it knows, where there is one.
+/// Like the device above, but not strict: a library, if present, runs the products it supports.
 [[nodiscard]] cuda::Driver& device_with_libraries();
-/// The same device, not strict and without a library: products are on tensor cores.
+/// Like the device above, but not strict and without a library: products run on tensor cores.
 [[nodiscard]] cuda::Driver& device_of_tensor_cores();
 [[nodiscard]] bool on_host();
 /// On the host for its own sake: compiling takes longest there, and some of many cases will do.

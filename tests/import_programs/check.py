@@ -93,7 +93,7 @@ class Piecewise:
 
 
 def differences(program, out):
-    """What is not as expected, in words."""
+    """Returns a description of each unexpected result."""
     outputs, inputs = expected(program)
     found = []
     if len(out) < len(outputs):

@@ -284,7 +284,7 @@ class Program:
         return self.pick(self.writable)
 
     def apart(self, x, *others):
-        """What is written may not overlap what is read, unless it is the same place by place."""
+        """Returns False if the written elements overlap the read ones, unless both are the same."""
         a = self.env[x].array
         for other in others:
             if isinstance(other, Name):
@@ -339,7 +339,7 @@ class Program:
     # Ops that nobody knows
 
     def unknown_arguments(self, target):
-        """Of fitting tensors: by name, and in what form."""
+        """Returns tensors that fit, by name, and their form."""
         x = self.written()
         t = self.env[x]
         given, read = {}, []

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What `cmake --install` writes: programs that run, and a package that a program outside of the tree is built with.
+"""`cmake --install` writes programs that run, and a package that builds a program outside of the tree.
 
     install_test.py BUILD COMPILER     BUILD is the folder of a finished build
 """

@@ -45,7 +45,7 @@ def call_or_skip(command):
 
 
 def built_wheel(folder):
-    """As `./dev wheel` builds it."""
+    """Builds the wheel as `./dev wheel` does."""
     if "PW_WHEEL" in os.environ:
         return Path(os.environ["PW_WHEEL"])
     python = environment("wheel", Path(folder).with_name("builder"), call_or_skip, PYTHON)

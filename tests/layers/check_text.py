@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What .editorconfig asks of every text file: UTF-8, lines that end with LF and without spaces, no tabs before text, a last line that ends."""
+"""Checks the rules of .editorconfig for every text file: UTF-8, LF, no trailing spaces, no tabs before text, a newline at the end."""
 import subprocess
 import sys
 import tempfile

@@ -60,7 +60,7 @@ def type_named(head):
 
 
 def scope_of(head):
-    """What `head {` opens: a namespace's name, TRANSPARENT, or OPAQUE where no other file can look."""
+    """Returns the kind of scope that `head {` opens: a namespace's name, TRANSPARENT, or OPAQUE where no other file can look."""
     words = [word for word in head if word != "inline"]
     if words[:1] == ["namespace"]:
         return "".join(words[1:]) or OPAQUE

@@ -39,7 +39,7 @@ def kept(output):
 
 
 def joined(outputs):
-    """What was printed without a break is one output, however it came."""
+    """Joins consecutive outputs of one stream."""
     out = []
     for output in map(kept, outputs):
         if out and output.output_type == "stream" and out[-1].get("name") == output.name:
@@ -55,7 +55,7 @@ def words(svg):
 
 
 def comparable(outputs):
-    """What of outputs is the same on every machine."""
+    """Returns the part of the outputs that is the same on every machine."""
     streams, rest = "", []
     for output in outputs:
         data = dict(output.get("data", {}))

@@ -153,7 +153,7 @@ inline std::vector<ArchiveEntry> small_archive() {
           {"m/byteorder", "little"}};
 }
 
-/// The same with the content of one entry changed, or with one more.
+/// Returns the archive with one entry changed or added.
 inline std::vector<ArchiveEntry> with_entry(std::vector<ArchiveEntry> entries,
                                             const std::string& name, const std::string& content) {
   for (ArchiveEntry& entry : entries)
@@ -165,7 +165,7 @@ inline std::vector<ArchiveEntry> with_entry(std::vector<ArchiveEntry> entries,
   return entries;
 }
 
-/// The same without one entry.
+/// Returns the archive without one entry.
 inline std::vector<ArchiveEntry> without_entry(std::vector<ArchiveEntry> entries,
                                                const std::string& name) {
   std::erase_if(entries, [&](const ArchiveEntry& entry) { return entry.name == name; });

@@ -36,7 +36,7 @@ SMALL = "graph g { symbol n in 1..64 tokens  in x: f32[n, 8]  y = relu(x)  out y
 
 
 def commands(*path):
-    """Those of `pwr PATH --help`, with the commands of commands, as `cache stats`."""
+    """Returns the commands that `pwr PATH --help` lists, with the commands of commands, as `cache stats`."""
     text = subprocess.run([PWR, *path, "--help"], capture_output=True, text=True, check=True).stdout
     names = re.findall(r"^  ([a-z][a-z-]*) {2,}\S", text.partition("Example")[0], flags=re.M)
     return [below for name in names for below in commands(*path, name) or [" ".join([*path, name])]]

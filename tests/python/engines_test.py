@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What Python adds to a run: a backend, an extern of rules, and a hook that moves keys and values from one run to another."""
+"""Extensions of a run in Python: a backend, an extern of rules, and a hook that moves keys and values from one run to another."""
 import tempfile
 import unittest
 from pathlib import Path

@@ -119,7 +119,7 @@ def my_norm(out, x, w):
 
 
 class Dice:
-    """The same numbers for the same call, in order: a stream."""
+    """A stream of numbers that is the same for the same call."""
 
     def __init__(self):
         self.rolled = 0

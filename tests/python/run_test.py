@@ -29,7 +29,7 @@ GRAPH = """graph g {
 
 
 class Exported:
-    """What another library would export of an array by DLPack: its elements may be called otherwise, and be on a device."""
+    """An array as another library exports it by DLPack, with another dtype code or device."""
 
     def __init__(self, array, code=None, device=1):
         self.array, self.code, self.device = array, code, device

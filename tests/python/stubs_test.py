@@ -31,7 +31,7 @@ def declared(body):
 
 
 def members(kind):
-    """What a class of the extension module has of its own, dunders that say something among them."""
+    """Returns the members that a class of the extension module defines, including meaningful dunders."""
     return {name: value for name, value in vars(kind).items() if not name.startswith("_") or name in ("__len__", "__init__")}
 
 

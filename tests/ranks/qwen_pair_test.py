@@ -41,7 +41,7 @@ def drawn():
 
 
 def part(weights, rank):
-    """Of two: heads of q, k and v by themselves, halves of gate and of up, columns of what is multiplied by parts."""
+    """Returns one rank's half: heads of q, k and v each, halves of gate and of up, columns of the weights that parts are multiplied by."""
     half = lambda x, axis=0: numpy.split(x, 2, axis)[rank]  # noqa: E731
     heads = lambda x: numpy.concatenate([half(y) for y in numpy.split(x, [1536, 1792])])  # noqa: E731
     gate_up = numpy.concatenate([half(x) for x in numpy.split(weights["arg9_1"], 2)])

@@ -46,7 +46,7 @@ GONE = 60.0  # seconds within which no rank lives, on a machine with other work
 
 
 def divided(text):
-    """As models do that divide their vocabulary: each rank has rows of the table, and the parts are summed."""
+    """An embedding with a divided vocabulary: each rank has rows of the table, and the parts are summed."""
     plain = "embedded = embedding(embed_w, ids)"
     return text.replace(plain, plain.replace("embedded", "embed_part") + '\n  embedded = all_reduce(embed_part){group = "tp"}')
 
@@ -345,7 +345,7 @@ class Nccl(RanksTest):
 
 class Counts(RanksTest):
     def test_sequence_parallel_norms_and_products_with_collectives(self):
-        """Of n layers: 2n + 1 norms of parts, 4n products whose rows come or go in parts."""
+        """Expects for n layers 2n + 1 norms of parts, 4n products whose rows come or go in parts."""
         for layers in (2, 6, 32):
             plain = self.make(f"n{layers}.pwg", "generate", "llama", "--layers", str(layers), "--tp", "2")
             graph = self.file(f"n{layers}.pwg", divided(Path(plain).read_text()))

@@ -19,7 +19,7 @@ op both(x: T[*s], z: T[*s]) -> (p: T[*s], q: T[*s])
 op tag(x: T[*s]) {k: int = 0} -> T[*s]
 )";
 
-/// What a set of rules can have besides one tree of nodes.
+/// Features of a rule set beyond one tree of nodes.
 enum class Construct : std::uint8_t {
   two_roots,
   three_roots,
@@ -194,7 +194,7 @@ class RuleWriter {
   /// Every choice multiplies the variants of the rule.
   bool may_choose() { return mix_ == Mix::all && choices_ < 2; }
 
-  /// The same, behind a node that may be absent or is one of several.
+  /// Returns an operand, possibly after a node that is optional or one of several.
   std::string argument(bool fresh_allowed) {
     std::string x = operand(fresh_allowed);
     if (!may_choose()) return x;

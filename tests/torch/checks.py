@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What raises in PyTorch, compiled: it raises the same, whether its check is one of shapes, of indices, or of numbers.
+"""Calls that raise in PyTorch raise the same when compiled, for checks of shapes, of indices, and of numbers.
 
     checks.py [--only TEXT] [--backends eager,cpu]
 
@@ -30,7 +30,7 @@ def numbers(*values, dtype=torch.long):
 
 
 def gathers(bad, good):
-    """By name: a function, what raises, and what does not; of indices into an axis of five elements."""
+    """Returns by name: a function, arguments that raise, and arguments that do not; of indices into an axis of five elements."""
     x = floats(5, 4)
     at, fine = numbers(0, bad), numbers(0, good)
     return {

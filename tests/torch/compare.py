@@ -105,7 +105,7 @@ def own_cases():
 
 
 def other_cases(script, folder):
-    """What another script writes: a folder a case, with op.fx.txt and its tensors."""
+    """Reads the cases of another script: one folder each, with op.fx.txt and its tensors."""
     from safetensors.torch import load_file
 
     subprocess.run([sys.executable, str(script), str(folder)], check=True, stdout=subprocess.DEVNULL)

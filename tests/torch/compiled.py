@@ -354,7 +354,7 @@ class Inductor(WithRules):
         self.assertEqual([(done.rewrites, done.refused) for done in one.done], [({"norms": 3}, "")])
 
     def test_a_part_is_told(self):
-        """As far as the rules see it, and whole where a pass sees all."""
+        """Rules see a part of the graph, and a pass may see all of it."""
         graph = make_fx(self.deep, tracing_mode="fake")(torch.randn(4, 8), torch.randn(8), torch.randn(8, 8)).graph
         session = _piecewise.Session()
         rules = session.rules([self.rules(self.RULES)])

@@ -148,7 +148,7 @@ class Calls(TorchDispatchMode):
 
 
 def sampled(core, samples, only):
-    """By overload the arguments of its calls."""
+    """Returns the arguments of the calls of each overload."""
     mode = Calls(core)
     for info in op_db:
         for dtype in sorted(info.supported_dtypes("cpu") & KNOWN, key=str):
@@ -218,7 +218,7 @@ def wide(value):
 
 
 def differs(op, args, kwargs, i, want, got):
-    """Of result i; empty: it does not."""
+    """Returns the difference of result i; empty if there is none."""
     if tuple(want.shape) != tuple(got.shape) or want.dtype != got.dtype:
         return f"{got.dtype} {tuple(got.shape)}, not {want.dtype} {tuple(want.shape)}"
     if str(op).startswith("aten.empty"):

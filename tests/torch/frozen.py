@@ -115,7 +115,7 @@ class Numbers(Case):
 
 
 class Changes(Case):
-    """What is computed of a weight follows it."""
+    """Values computed from a weight follow its changes."""
 
     def check(self, model, function, *inputs):
         with torch.no_grad():

@@ -70,7 +70,7 @@ LIBRARY.impl("two_", lambda x, y, z: torch.empty_like(z), "Meta")
 
 
 def strides(x):
-    """Those of dims that have more than one element."""
+    """Returns the strides of the dims with more than one element."""
     return [stride for size, stride in zip(x.shape, x.stride()) if size > 1] if x.numel() else []
 
 
@@ -208,7 +208,7 @@ def chain(seed, number):
 
 
 def observe(function, inputs):
-    """What a call leaves behind, in words and numbers; "raises" alone where it does."""
+    """Returns the effects of a call, as text and numbers; "raises" alone where it does."""
     GIVEN.clear()
     arguments = [eval(text) for text in inputs]
     with torch.no_grad():

@@ -52,7 +52,7 @@ torch.library._register_effectful_op("pw_partial::shown", torch._library.effects
 
 
 def turned(x, angles):
-    """As rotary embedding by complex numbers has it."""
+    """A rotary embedding with complex numbers."""
     return torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (-1, 2))) * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
 
 
@@ -73,7 +73,7 @@ class Rotary(nn.Module):
 
 class Partial(Case):
     def taken(self, function, *inputs, least, left=None, gradients=False, **how):
-        """As compiled.Case.same, with the share of calls that are taken; the reports."""
+        """Like compiled.Case.same, with the share of calls that are taken; returns the reports."""
         reports = (self.same if gradients else self.same_without_gradients)(function, *inputs, **how)
         self.assertTrue(reports)
         for report in reports:
@@ -212,7 +212,7 @@ class Dtypes(Partial):
 
 
 class Memory(Partial):
-    """What is read of memory as it lies, and which results share it."""
+    """Views of memory, and results that share memory."""
 
     def test_windows_of_a_transposed_argument(self):
         for f in (
@@ -481,7 +481,7 @@ class Mistaken(Partial):
 
 
 class Order(Partial):
-    """Of what is seen: random numbers, effects, writes, and memory that results share."""
+    """Visible behaviour: random numbers, effects, writes, and memory that results share."""
 
     def test_random_numbers(self):
         def f(x):
@@ -622,7 +622,7 @@ class Programs(Partial):
         self.assertGreater(taken, 300)
 
     def test_as_few_parts_as_can_be(self):
-        """As many as the longest chain of taken calls with one between them that stays."""
+        """There are only as many pieces as the longest chain of taken calls with an untaken call in between requires."""
         for seed in range(40):
             module = make_fx(torch.func.functionalize(Random(seed), remove="mutations_and_views"), tracing_mode="fake")(
                 torch.randn(4, 4), torch.randn(4, 4)

@@ -62,7 +62,7 @@ class Views(torch.nn.Module):
 
 
 def own_models():
-    """By name: model, arguments, keywords, dynamic dims of each argument."""
+    """Returns by name: model, arguments, keywords, dynamic dims of each argument."""
     torch.manual_seed(1)
     pair = (torch.randn(1), torch.randn(2).to(torch.float8_e4m3fn))
     rows = {0: Dim("rows", min=2, max=64)}
@@ -97,7 +97,7 @@ def tensors_of(tree):
 
 
 class Expected:
-    """What a model returns for these inputs, and what its buffers and the inputs hold afterwards. Leaves the model as it was."""
+    """Results of a model for these inputs, and the contents of its buffers and inputs afterwards. Restores the model."""
 
     def __init__(self, model, inputs, keywords):
         before = {name: value.clone() for name, value in model.state_dict().items()}
@@ -108,7 +108,7 @@ class Expected:
         model.load_state_dict(before)
 
     def written(self, program):
-        """By the name of an input of the program."""
+        """Returns the tensors by the names of the program's inputs."""
         signature = program.graph_signature
         users = [n for n in signature.user_inputs if isinstance(n, str)]
         return {n: self.buffers[b] for n, b in signature.inputs_to_buffers.items()} | dict(zip(users, self.inputs))
@@ -172,7 +172,7 @@ def verdict(pwr, archive, program, inputs, expected, rules, folder):
 
 
 def check(pwr, name, case, rules, folder):
-    """By form: the verdict."""
+    """Returns the verdict of each form."""
     model, inputs, keywords, marks = case
     model.eval().requires_grad_(False)
     with torch.no_grad():

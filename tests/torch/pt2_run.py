@@ -129,7 +129,7 @@ def as_far_as_a_table(x):
 
 
 def own_models():
-    """By name: module, inputs, dims that vary of each; whether a larger size must be refused."""
+    """Returns by name: module, inputs, dynamic dims of each, and whether a larger size must be refused."""
     torch.manual_seed(1)
     text, picture = torch.randn(2, 6, 8), torch.randn(2, 4, 8, 8)
     rows, both = {0: {0, 1}}, {0: {0}}
@@ -207,7 +207,7 @@ def returned(model, inputs):
 
 
 def check(pwr, case, folder):
-    """By form: the verdict."""
+    """Returns the verdict of each form."""
     model, inputs, varies = case
     shaken(model)
     marks = tuple({dim: Dim.AUTO for dim in varies[i]} if i in varies else None for i in range(len(inputs)))

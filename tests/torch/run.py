@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Piecewise imports, beside PyTorch itself: one-op graphs, small models in three forms, random programs with writes, PT2 archives, ONNX, torch.compile, pages;
+"""Compares imported programs with PyTorch: one-op graphs, small models in three forms, random programs with writes, PT2 archives, ONNX, torch.compile, pages;
 on demand stock models.
 
     run.py --build build/release [--env build/torch-env] [--cases DIR] [--stock]
@@ -106,7 +106,7 @@ def main():
 
 
 def pages_of(python, dumps, base, environment):
-    """What holds of every page holds of those of all texts of the corpus: an exit code."""
+    """Checks the properties of every page for all texts of the corpus; returns an exit code."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([str(python), str(dumps), folder], env=environment, stdout=subprocess.DEVNULL).returncode
         code = subprocess.run([base, str(ROOT / "tests/viz/property_test.py"), "--folder", folder], cwd=ROOT).returncode

@@ -62,7 +62,7 @@ def cast(inputs, dtype):
 
 
 def larger(inputs, dims):
-    """The same inputs with one more of each dim that varies, but for the first: PyTorch takes sizes of 1 as another case."""
+    """Returns the inputs with each dynamic dim but the first increased by one: PyTorch specialises sizes of 1."""
     return tuple(
         torch.cat([x] * 2, max(dims.get(i, {0}))).narrow(max(dims.get(i, {0})), 0, x.shape[max(dims.get(i, {0}))] * 2) if dims.get(i) else x
         for i, x in enumerate(inputs)

@@ -107,7 +107,7 @@ def scan(a, b):
 
 
 def down_and_up(x):
-    """As a U-Net: halved, doubled, and joined with what it was."""
+    """A U-Net: halved, doubled, and joined with its input."""
     half = x[:, ::2]
     back = torch.stack([half, half], 2).flatten(1, 2)
     return torch.cat([back + x, x.tanh()], 1) * 2
@@ -123,7 +123,7 @@ def halves(x):
 
 
 def in_chunks(x):
-    """As Mamba 2: filled up to whole chunks, and what was filled is cut off where there is some."""
+    """Like Mamba 2: padded to whole chunks; the padding, if any, is cut off."""
     n = x.shape[1]
     fill = (8 - n % 8) % 8
     chunks = torch.nn.functional.pad(x, (0, 0, 0, fill)).reshape(x.shape[0], -1, 8, x.shape[2])

@@ -85,7 +85,7 @@ LIBRARY.impl("call", torch.empty_like, "Meta")
 
 
 def calling(x):
-    """What the op does is the thread's."""
+    """The op's behaviour belongs to its thread."""
     y = x.sin()
     return torch.ops.pw_threads.call(y + 1) * 2 + y, y.cos() + x
 
@@ -253,7 +253,7 @@ class Within(Case):
 
 
 class Raised(Case):
-    """What an op raises reaches the call that it was in, and no other."""
+    """An op's exception reaches only the call that ran the op."""
 
     def test_in_threads(self):
         function = torch.compile(calling, backend="piecewise", dynamic=True)
@@ -310,7 +310,7 @@ class Raised(Case):
         self.assertLessEqual(difference(*results), CLOSE)
 
     def test_frozen_after_a_failed_first_call(self):
-        """What the failed call has kept of weights is not taken for what they are."""
+        """Weights cached by the failed call are not used as their current contents."""
         weight = nn.Parameter(torch.randn(16, 16))
 
         def model(x):

@@ -89,7 +89,7 @@ def norm_tolerance(dtype):
 
 
 def rms(x, w, eps):
-    """By torch where it takes the dtypes, else written out."""
+    """Computed by torch if it supports the dtypes, else by hand."""
     if x.dtype == w.dtype:
         return F.rms_norm(x, (x.shape[-1],), w, eps)
     return rms_stored(x, w, eps)
@@ -605,7 +605,7 @@ def four_bits():
 
 
 def before_four_bits():
-    """Of norms and activations that are exact, so that codes are equal."""
+    """Norms and activations with exact results, so that codes are equal."""
     g = torch.tensor([16.0])
     for dtype in (BF16, F32):
         x = torch.where(torch.rand(4, 64) < 0.5, -1.0, 1.0).to(dtype)

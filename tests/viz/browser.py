@@ -50,5 +50,5 @@ def run(program, *arguments):
 
 
 def errors(driver):
-    """What the page's console complains of, without advice on speed."""
+    """Returns the console's errors and warnings, without advice on speed."""
     return [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]

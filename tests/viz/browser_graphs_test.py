@@ -311,7 +311,7 @@ class AllReduce(Page):
 
 @unittest.skipUnless(LLAMA.exists(), f"SKIPPED: no dump at {LLAMA}")
 class Questions(Page):
-    """What one asks of a page, answered by a sentence that is there when it opens, or one click from it."""
+    """Questions about a page, each answered by a sentence on the opened page or one click away."""
 
     arguments = [LLAMA, "--symbol", "n=arg1_1.0,arg7_1.0", "-r", "llm", "-p", "o2", "-q"]
 

@@ -48,7 +48,7 @@ struct Decoder : Builder {
     return y;
   }
 
-  /// What a fusion pass leaves: every add with its norm becomes one node with two results.
+  /// Applies a fusion: every add with its norm becomes one node with two results.
   void fuse() {
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const NodeId sum = sums[i], norm = norms[i + 1];

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What holds of every page, whatever the graph: nothing is drawn of what is gone, no box lies over another, nothing
+"""Properties of every page, for any graph: nothing is drawn of what is gone, no box lies over another, nothing
 lies outside of the picture, edges go down but those to the next copy of what is drawn once, and passes add up.
 
     property_test.py [--generated N] [--folder DIR]...     exit code 1 where it does not hold, 77 without Chromium
@@ -176,7 +176,7 @@ FAULTS = {
 
 
 def faults(driver, page):
-    """Those that the check does not find."""
+    """Returns the planted faults that the check does not find."""
     missed = []
     for words, fault in FAULTS.items():
         driver.get("about:blank")

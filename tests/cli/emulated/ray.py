@@ -1,4 +1,4 @@
-"""What examples/study/with_ray.py asks of Ray, by threads of this process: for machines without it."""
+"""The part of Ray that examples/study/with_ray.py uses, with threads of this process: for machines without Ray."""
 from concurrent.futures import ThreadPoolExecutor
 
 _pool = ThreadPoolExecutor(4)

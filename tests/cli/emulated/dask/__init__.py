@@ -1,1 +1,1 @@
-"""What examples/study/with_dask.py asks of Dask: for machines without it."""
+"""The part of Dask that examples/study/with_dask.py uses, for machines without Dask."""
