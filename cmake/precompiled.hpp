@@ -1,4 +1,4 @@
-// What nearly every source includes, parsed once for all libraries. Sources still include what they use: the build
+// Headers that nearly every source includes, parsed once for all libraries. Sources still include what they use: the build
 // without precompiled headers (-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON) is the same.
 #pragma once
 

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What the emitter alone decides, and what the compiler has a part in.
+// Members that the emitter decides alone, and members that the compiler affects.
 constexpr std::array kOfEmitter{"threads", "wide_share", "input_passes", "least_bytes",
                                 "moved_bytes"};
 constexpr std::array kOfCompiler{"registers", "spill_bytes",  "stack_bytes",    "shared_bytes",
@@ -39,7 +39,7 @@ Result<Json> parse_baseline(const std::string& text, const std::string& file) {
   return out;
 }
 
-/// What changed of some members of a row; those that one side does not know are passed over.
+/// Lists the changed members of a row; members that one side lacks are skipped.
 template <std::size_t N>
 void compare(const Json& was, const Json& is, const std::array<const char*, N>& members,
              std::vector<std::string>& out) {

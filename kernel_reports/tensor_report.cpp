@@ -64,7 +64,7 @@ class TensorReporter {
     if (accesses) report.accesses = accesses->total;
   }
 
-  /// Of steps in which sequences have a token each, and of others where those have another kernel.
+  /// Adds rows for steps with one token a sequence, and for other steps if they use another kernel.
   void add_attention(const Graph& graph, const TensorMachine& machine) {
     const auto kernels =
         attention_kernels(graph, KvCache::kPageTokens, machine.arch, nullptr, request_.query);
@@ -113,7 +113,7 @@ class TensorReporter {
     return out ? std::optional(out->total) : std::nullopt;
   }
 
-  /// What is known of the kernel itself.
+  /// Adds a row with the properties of the kernel itself.
   TensorReport& begin(const Kernel& kernel, const std::string& arch) {
     TensorReport& out = out_.emplace_back();
     out.arch = arch;

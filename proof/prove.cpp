@@ -698,7 +698,7 @@ void leave_unknown(Proof& proof, std::string reason) {
 
 }  // namespace
 
-/// What the cases of a rule share.
+/// State that the cases of a rule share.
 struct Prover::Cases {
   Choices choices;
   SchemaOptions options;

@@ -94,7 +94,7 @@ class Linker {
     return true;
   }
 
-  /// By version, then union position: the node of that version.
+  /// Finds the node of each version, by union position.
   void invert_index() {
     id_of_.resize(graph_.versions.size());
     for (std::size_t v = 0; v < graph_.versions.size(); ++v) {

@@ -107,7 +107,7 @@ class Matcher {
     return !sides_[0].matched(a) && !sides_[1].matched(b) &&
            sides_[0].label[a] == sides_[1].label[b];
   }
-  /// Of a pair, the same on both sides.
+  /// Label of a pair, equal on both sides.
   [[nodiscard]] std::uint64_t pair_hash(int side, std::uint32_t item) const {
     return mix(0x70616972u ^ (side == 0 ? item : sides_[1].partner[item]));
   }
@@ -222,7 +222,7 @@ class Matcher {
   }
 
   // ---- hashes
-  /// What an item computes, from what is matched or from the inputs on.
+  /// Hashes each item's computation, from matched items or inputs on.
   void hash_up(int s) {
     Side& side = sides_[s];
     for (const std::uint32_t item : side.open) {
@@ -238,14 +238,14 @@ class Matcher {
     }
   }
 
-  /// What becomes of an item, up to what is matched or the outputs.
+  /// Hashes each item's uses, up to matched items or outputs.
   void hash_down(int s) {
     Side& side = sides_[s];
     for (auto item = side.open.rbegin(); item != side.open.rend(); ++item)
       side.down[*item] = combine(side.label[*item], hash_of_uses(s, side.down, *item));
   }
 
-  /// The same within some edges in either direction.
+  /// Hashes each item's surroundings, within some edges in either direction.
   void hash_around(int s, int radius) {
     Side& side = sides_[s];
     Keys now = side.label;

@@ -13,7 +13,7 @@ namespace {
 
 using Names = MadeOps::Names;
 
-// Those whose functions call the op of their row, kMoves, and what is made anywhere.
+// Ops whose functions call the op of their row, kMoves, and ops that are created anywhere.
 constexpr std::array<Conversion*, 23> kPlain = {convert_view,
                                                 convert_flatten,
                                                 convert_unsqueeze,

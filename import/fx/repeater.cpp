@@ -258,7 +258,7 @@ Repeater::Before Repeater::now() const {
           memory_.storages.size(), names_.generated_count()};
 }
 
-// Of the statement that was just converted, whose key is at hand.
+// For the statement that was just converted, whose key is at hand.
 void Repeater::keep_repeat(const Statement& s, Repeats::Entry entry, std::uint64_t hash,
                            const Before& before) {
   Repeat made;

@@ -114,7 +114,7 @@ Folded fold_slice(OnnxCall& c) {
   return row(std::move(out), x->dtype);
 }
 
-// Of one number, or of a row of them: only the number of axes changes.
+// One number, or a row of numbers: only the number of axes changes.
 Folded fold_squeeze(OnnxCall& c) {
   const KnownNumbers* x = c.known(0);
   if (!is_row(x) || x->numbers.size() != 1 || x->extents.empty()) return std::nullopt;

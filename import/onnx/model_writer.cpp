@@ -12,7 +12,7 @@ constexpr std::int64_t kOpsetVersion = 21, kIrVersion = 10;
 constexpr std::size_t kMostBytes = std::size_t{1} << 31;
 constexpr std::string_view kDomain = "piecewise";
 
-// Of AttributeProto.AttributeType.
+// Values of AttributeProto.AttributeType.
 enum class OnnxKind : std::int64_t {
   real = 1,
   integer = 2,

@@ -51,7 +51,7 @@ std::vector<OpLine> op_lines(const Context& context) {
   for (const std::string& name : context.ops.names()) {
     const OpId id = context.ops.find(name);
     const Op& op = context.ops[id];
-    // Of the ops that only occur in dumps, the library has those at which graphs are split.
+    // The library has only those dump-only ops at which graphs are split.
     if (op.imported && !op.traits.splitting) continue;
     OpLine line;
     line.name = name;

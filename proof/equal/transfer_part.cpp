@@ -1,4 +1,4 @@
-// What all transfer functions read of an op, and the layouts they make.
+// Properties of an op that all transfer functions read, and the layouts they make.
 #include "proof/equal/transfer_part.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the laws of all kinds of terms use.
+// Helpers for the laws of all kinds of terms.
 #pragma once
 
 #include "proof/reals/residues.hpp"

@@ -1,4 +1,4 @@
-// What the parts of a sketch share: the general graph of one case while it is built.
+// State shared by the parts of a sketch: the general graph of one case while it is built.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the parts of a backtracking search share: its subject, the state that it extends, and the
+// Shared by the parts of a backtracking search: its subject, the state that it extends, and the
 // best failed attempt.
 #pragma once
 

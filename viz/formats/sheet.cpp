@@ -289,7 +289,7 @@ class Placer {
     return size;
   }
 
-  /// Those that go forwards, one for one pair of ends in touching versions. Others lead from one
+  /// Forward edges, one for each pair of ends in touching versions. Others lead from one
   /// group to the next that is drawn in its place, and are counted.
   static void put_edges(const std::vector<SheetEdge>& edges, Sheet& sheet) {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Life>> lives;

@@ -14,7 +14,7 @@
 namespace pw::viz {
 namespace {
 
-// Of the DOT font, in points.
+// Size of the DOT font, in points.
 constexpr double kCharacter = 5.6, kLine = 11.5, kPadWide = 16, kPadHigh = 9;
 constexpr double kSide = 10, kHead = 22;  // of a cluster's frame
 constexpr std::uint32_t kFar = 48;        // ranks; a lane for each would fill the picture

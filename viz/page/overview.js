@@ -1,5 +1,5 @@
 // The first screen of a report: cards, the rules that fired, own rules that did not, and a thumbnail.
-// What the program wrote there before is folded below.
+// The text that the program wrote there is folded below.
 (() => {
   const parent = document.querySelector('[data-title=Overview].report');
   if (!parent) return;

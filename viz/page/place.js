@@ -101,7 +101,7 @@ function plainItems(shape) {
   }
   return {kind, index};
 }
-/// By shape: the position of a node → the number of its bottom port.
+/// For each shape: the position of a node → the number of its bottom port.
 const leavesOf = data.shapes.map(shape => new Map(shape.leaves.map((place, p) => [place, p])));
 
 /// `group`: the group whose contents it shows, or −1; `view`: {folded, expanded, copy} of the state.

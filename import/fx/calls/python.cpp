@@ -51,7 +51,7 @@ const std::map<std::string_view, std::string_view> kInPlace = {
     {"imatmul", "@"}, {"ilshift", "<<"}, {"irshift", ">>"},
 };
 
-// What an operator is of tensors, by the method of the same name.
+// The op of each operator on tensors, by the method of the same name.
 const std::map<std::string_view, std::string_view> kMethods = {
     {"+", "add"},
     {"-", "sub"},
