@@ -253,7 +253,7 @@ def print_tables(rows, nvrtc, library):
         "that a token must move (operands and results of its row; what rows share is left out). The walk does not know how long an instruction takes.\n\n"
         f"{len(compared)} rows have a counterpart, whose instructions are known in {len(counted)}. Instructions are at most {AT_MOST} times theirs in "
         f"{sum(m['issued'] <= AT_MOST * o['issued'] for m, o in counted)}; "
-        f"registers or occupancy are no worse in {sum('registers' not in n for n in names)}, occupancy in "
+        f"registers or occupancy are equal or better in {sum('registers' not in n for n in names)}, occupancy in "
         f"{sum(m['occupancy'] >= o['occupancy'] - 0.005 for m, o in compared)}, registers in {sum(m['registers'] <= o['registers'] for m, o in compared)}.\n"
     )
     print("| function | width | arch | threads | vLLM | registers | vLLM | occupancy | vLLM | instructions / 16 bytes | vLLM | ratio | short |")

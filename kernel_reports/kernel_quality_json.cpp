@@ -32,7 +32,7 @@ bool is_row(const Json& row) {
 Result<Json> parse_baseline(const std::string& text, const std::string& file) {
   Json out = Json::parse(text, nullptr, false);
   if (!out.is_object() || !out.contains("kernels") || !out["kernels"].is_array())
-    return fail(error_in(file, "PW1438", "it is no JSON object with a list of `kernels`"));
+    return fail(error_in(file, "PW1438", "it is not a JSON object with a list of `kernels`"));
   for (const Json& row : out["kernels"])
     if (!is_row(row))
       return fail(error_in(file, "PW1438", "a kernel lacks its `function` or `arch`"));

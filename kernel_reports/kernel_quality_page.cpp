@@ -68,9 +68,9 @@ std::string quality_page(const QualityReport& report, const std::string& title) 
   }
   if (const Table* tensor = table_of(answer, "tensor"); tensor != nullptr) {
     out +=
-        "<h2>On tensor cores</h2>\n<p>Products and attention where no library is. The bound is "
-        "the larger of what bytes and multiplications take; the model's times are no "
-        "measurements.</p>\n";
+        "<h2>On tensor cores</h2>\n<p>Products and attention without a library. The bound is "
+        "the larger of the times for bytes and for multiplications; the model's times are not "
+        "measured.</p>\n";
     add_table(out, *tensor, tensor->columns().size());
   }
   const Table& kernels = *table_of(answer, "kernels");

@@ -31,7 +31,7 @@ TEST_CASE("loops: two rules that undo each other are named", "[analysis]") {
   CHECK(found[0].diagnostic.secondary.size() == 2);
 }
 
-TEST_CASE("loops: fuel, or one direction only, is no loop", "[analysis]") {
+TEST_CASE("loops: fuel, or one direction only, is not a loop", "[analysis]") {
   CHECK(loops(kTwice + "pass p = greedy { twice, sum } fuel 100").empty());
   CHECK(loops(kTwice + "pass p = greedy { twice } pass q = greedy { sum }").empty());
   CHECK(loops(kTwice + "pass p = greedy { twice } ; greedy { sum }").empty());

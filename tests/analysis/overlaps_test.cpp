@@ -67,7 +67,7 @@ pass p = greedy { left, right }
             .empty());
 }
 
-TEST_CASE("overlaps: a value that one consumes and the other also reads is no common ground",
+TEST_CASE("overlaps: a value that one consumes and the other also reads is not an overlap",
           "[analysis]") {
   CHECK(overlaps(kOps + R"(
 rule first { y = exp(relu(x)) => y = f1(x) }

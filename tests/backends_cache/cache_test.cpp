@@ -206,7 +206,7 @@ TEST_CASE("cache: a name leads to the key that was remembered last", "[cache]") 
   }
   CompileCache cache({folder.path(), ""});
   CHECK(cache.recall(key_of(1)) == key_of(3));
-  CHECK(cache.inspect(false).kinds.empty());  // it is no object
+  CHECK(cache.inspect(false).kinds.empty());  // it is not an object
   cache.clear();
   CHECK(cache.recall(key_of(1)).empty());
 }

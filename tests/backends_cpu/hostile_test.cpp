@@ -143,7 +143,7 @@ TEST_CASE("hostile: shell metacharacters in names", "[cpu]") {
 TEST_CASE("hostile: paths and options in names", "[cpu]") {
   if (have_compiler()) check_name("../../../-o/../pwned -include /etc/passwd @/etc/passwd");
 }
-TEST_CASE("hostile: zero bytes and bytes that are no text in names", "[cpu]") {
+TEST_CASE("hostile: zero bytes and bytes that are not text in names", "[cpu]") {
   if (have_compiler()) check_name(std::string("\0\xff\xfe\x80hostile\0\x1b[31m", 18));
 }
 TEST_CASE("hostile: a name of a megabyte", "[cpu]") {

@@ -232,7 +232,7 @@ struct Family {
 };
 
 /// The kernels of attention of a step of so many rows, and new tokens of each sequence or 0, where
-/// it is none of the libraries'.
+/// it does not belong to the libraries.
 std::set<std::string> attention_of(const Family& family, std::int64_t rows, std::int64_t query,
                                    bool strict) {
   std::set<std::string> out;

@@ -62,7 +62,7 @@ std::string problem_of(const std::string& product) {
 
 }  // namespace
 
-TEST_CASE("tuning: a table keeps the tile of a matmul, and refuses what is none", "[cuda]") {
+TEST_CASE("tuning: a table keeps the tile of a matmul, and refuses other files", "[cuda]") {
   const ContextPtr context = library();
   cuda::ScheduleTable table;
   table.put(entry(layer(context), {64, 128, 1, 4, 4, 3}, false));

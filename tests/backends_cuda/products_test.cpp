@@ -248,7 +248,7 @@ TEST_CASE("products: one that the library has no algorithm for at some size runs
           "[cuda][diff]") {
   const StandIn device;
   if (!device.present()) return;
-  // The device that stands in has none for 3 rows of 13 columns; 3 is no size that is asked for.
+  // The device that stands in has none for 3 rows of 13 columns; 3 is not a requested size.
   Products subject("in x: f32[n, 24], w: f32[24, 13]  y = mm(x, w)  out y");
   const auto driver = device.driver();
   cuda::HostDriver host;
@@ -267,7 +267,7 @@ TEST_CASE("products: one that the library has no algorithm for at some size runs
   CHECK(refused.error().front().message.find("CUBLAS_STATUS_NOT_SUPPORTED") != std::string::npos);
 }
 
-TEST_CASE("products: what is no call is a kernel of our own, and says why", "[cuda]") {
+TEST_CASE("products: an unsupported product is a generated kernel, with the reason", "[cuda]") {
   const StandIn device;
   if (!device.present()) return;
   const auto driver = device.driver(), strict = device.driver(true);
@@ -310,7 +310,7 @@ TEST_CASE("products: what is no call is a kernel of our own, and says why", "[cu
   CHECK(wide.program(cuda::HostDriver()).lacks.empty());
 }
 
-TEST_CASE("products: a library that does not start on the device is no library, and says why",
+TEST_CASE("products: a library that does not start on the device is reported and not used",
           "[cuda]") {
   const StandIn device;
   if (!device.present()) return;

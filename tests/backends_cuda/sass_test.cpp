@@ -46,7 +46,7 @@ TEST_CASE("sass: instructions are counted by class, accesses by width", "[cuda][
   CHECK(counts.classes.at("integer") == 1);
 }
 
-TEST_CASE("sass: text that is none has no instructions", "[cuda][sass]") {
+TEST_CASE("sass: other text has no instructions", "[cuda][sass]") {
   for (const char* text : {"", ";", "/*", "*/ ;", "/*0000*/", "/*0000*/ ;", "/*0000*/ @P0 ;",
                            "\n\n/*00\n*/;", "/*1*/ {"})
     CHECK(cuda::parse_sass(text).instructions == 0);

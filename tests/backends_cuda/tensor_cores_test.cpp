@@ -232,14 +232,14 @@ TEST_CASE("tensor cores: a plan takes them where no library is, but not in stric
     return out;
   };
   using Counts = std::pair<int, std::size_t>;
-  // The transposition is read as it is stored, and is no launch; f32 has no tensor cores.
+  // The transposition is read as it is stored, without a launch; f32 has no tensor cores.
   CHECK(on_tensor_cores("sm_90", false, true) == Counts{2, 4});
   CHECK(on_tensor_cores("sm_75", false, true) == Counts{0, 5});
   CHECK(on_tensor_cores("sm_90", false, false) == Counts{0, 5});
   CHECK(on_tensor_cores("sm_90", true, true).first == 0);
 }
 
-TEST_CASE("tensor cores: an access too many or too few is none that was foretold",
+TEST_CASE("tensor cores: an extra or missing access differs from the prediction",
           "[cuda][tensor][accesses]") {
   if (host_compiler().empty()) return;
   const ContextPtr context = library();

@@ -157,7 +157,7 @@ TEST_CASE("tuning: the table finds the next number of rows", "[cuda]") {
   CHECK(again->to_json() == table.to_json());
 }
 
-TEST_CASE("tuning: a table that is none", "[cuda]") {
+TEST_CASE("tuning: a file that is not a table", "[cuda]") {
   const std::string good = [] {
     cuda::ScheduleTable table;
     table.put(entry("a", "sm_90", 16, 64));

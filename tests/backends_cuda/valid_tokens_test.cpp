@@ -108,7 +108,7 @@ RunOptions poisoned() {
   return options;
 }
 
-/// The largest difference, in parts of an output's largest number; 2 where one is no number.
+/// The largest difference, in parts of an output's largest number; 2 if one is not a number.
 double apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -68,7 +68,7 @@ TEST_CASE("file: a write keeps the mode of a file, and gives a new one the umask
   ::umask(before);
 }
 
-TEST_CASE("file: what is no regular file is not replaced", "[base]") {
+TEST_CASE("file: only regular files are replaced", "[base]") {
   const Folder folder;
   CHECK_FALSE(write_file(folder.path.string(), "x"));
   CHECK_FALSE(write_file((folder.path / "absent/a").string(), "x"));
@@ -93,7 +93,7 @@ TEST_CASE("printable: nothing reaches a terminal but text", "[base]") {
   CHECK(printable("\x9b"
                   "31m") ==
         "\\x9b"
-        "31m");  // and as a byte that is no UTF-8
+        "31m");  // and as a byte that is not UTF-8
   CHECK(printable("a\xe2\x80\xae"
                   "b") == "a\\u{202e}b");  // right-to-left override
   CHECK(printable("größe ≡ 日本 😀") == "größe ≡ 日本 😀");

@@ -224,7 +224,7 @@ class Config(ProgramTest):
             self.assertFalse(os.path.exists(self.path("RAN")), command)
         self.assertIn("PW1503", self.run_in(self.below, "stats", "../../g.pwg", code=2).stderr)
         self.assertFalse(os.path.exists(self.path("RAN")))
-        self.here("--config", "piecewise.toml", "stats", "g.pwg", code=3)  # it is loaded, and is no plugin
+        self.here("--config", "piecewise.toml", "stats", "g.pwg", code=3)  # it is loaded, but is not a plugin
         self.assertTrue(os.path.exists(self.path("RAN")))
 
     def test_a_command_is_not_started(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""pwr diff from outside: exit codes, formats, what a pipeline did, inputs that are no graphs."""
+"""pwr diff from outside: exit codes, formats, what a pipeline did, inputs that are not graphs."""
 import json
 import random
 import sys

@@ -311,7 +311,7 @@ class Streams(ProgramTest):
         self.assertEqual(said, b"")
 
     def test_colour_is_for_the_stream_that_shows_it(self):
-        leader, follower = os.openpty()  # standard error is a terminal, standard output is none
+        leader, follower = os.openpty()  # standard error is a terminal, standard output is not
         self.addCleanup(os.close, leader)
         self.addCleanup(os.close, follower)
         for line in (["pwviz", self.path("g.pwg")], ["pwr", "explain", "merge", self.path("h.pwg"), "-r", self.path("r.pwr")]):

@@ -95,7 +95,7 @@ TEST_CASE("graph text: the hash sees structure, not names or order", "[dsl]") {
   CHECK(hash("y = sum(x){dim = 0} out y") != hash("y = sum(x){dim = 0, keepdim = true} out y"));
 }
 
-TEST_CASE("graph text: names that are no words are quoted", "[dsl]") {
+TEST_CASE("graph text: names that are not words are quoted", "[dsl]") {
   CHECK(print_name("x_1") == "x_1");
   CHECK(print_name("in") == "`in`");
   CHECK(print_word("in") == "in");

@@ -59,7 +59,7 @@ TEST_CASE("parse limits: a file of 64 MiB and a byte is refused before it is rea
   CHECK(Parsed(std::string(std::size_t{1} << 20, ' ')).file);
 }
 
-TEST_CASE("parse limits: bytes that are no text", "[dsl]") {
+TEST_CASE("parse limits: bytes that are not text", "[dsl]") {
   CHECK(Parsed(std::string("\0", 1)).first_code() == "PW0105");
   CHECK(Parsed("\xef\xbb\xbf" + rule_with("x")).file);
   CHECK(Parsed("\xef\xbb" + rule_with("x")).first_code() == "PW0105");

@@ -29,7 +29,7 @@ TEST_CASE("fuse: what the pattern opens is captured, and literals are fixed", "[
         "h = reshape(h_1){shape = shape_a0}; y = mul(h, 2.0) }");
 }
 
-TEST_CASE("fuse: dims that a type of an operand binds are no attributes, others are", "[dsl]") {
+TEST_CASE("fuse: dims that a type of an operand binds are not attributes, others are", "[dsl]") {
   const Loaded l = load(R"(rule r {
     a, b = split(x: T[n, 2 * d]){dim = -1, sizes = [d, d]}
     y = reshape(mul(a, T(b))){shape = [n, h, k]}

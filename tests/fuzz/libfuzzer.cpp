@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
   for (const Format& format : all)
     if (format.name == name) chosen() = format;
   if (!chosen()) {
-    std::cerr << "PW_FUZZ_FORMAT is none of the formats:\n";
+    std::cerr << "PW_FUZZ_FORMAT is not one of the formats:\n";
     for (const Format& format : all) std::cerr << format.name << "\n";
     std::exit(2);
   }

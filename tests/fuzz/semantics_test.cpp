@@ -249,7 +249,7 @@ class Check {
     }
     return out;
   }
-  /// Whether an element of a run in double precision is no normal number of the dtype.
+  /// Whether an element of a run in double precision is not a normal number of the dtype.
   static bool leaves(DType dtype, const Tensor& exact) {
     if (dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32) return false;
     const double most = dtype == DType::f16 ? 65504 : 0x1.fep127;

@@ -137,7 +137,7 @@ TEST_CASE("json: writes come back after the outputs, and are checked", "[graph][
   CHECK(code(writes, "[]").find("/writes") != std::string::npos);
 }
 
-TEST_CASE("json: strings are decoded, and small numbers are no error", "[graph][json]") {
+TEST_CASE("json: strings are decoded, and small numbers are accepted", "[graph][json]") {
   ContextPtr context = library();
   const std::string text = replaced(
       replaced(small(), "\"small\"", R"("\"\\\/\b\f\n\r\t\u00e9\u20ac\ud83d\ude00\u0041é")"),

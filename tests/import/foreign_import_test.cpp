@@ -148,7 +148,7 @@ TEST_CASE("foreign: graph.json and .pwg with an op that was unknown get what it 
   CHECK(line_of(*from_text, "u").find("= add(") != std::string::npos);
 }
 
-TEST_CASE("foreign: names that a body makes up are none of the graph's", "[graph][foreign]") {
+TEST_CASE("foreign: names that a body invents differ from the graph's", "[graph][foreign]") {
   ContextPtr context = with("foreign my.twice(x) -> y {\n  c = x * 2.0\n  y = neg(c)\n}\n");
   Graph g = json(context, R"({"format": "piecewise.graph/1", "ops": [{"imported": "my.twice"}],
       "inputs": [{"name": "c", "type": "f32[4]"}],

@@ -378,7 +378,7 @@ TEST_CASE("forms: a joint graph's inputs are those that it flattens", "[graph][f
   CHECK(shown_outputs(fx.graph) == "relu mul primals_2");
 }
 
-TEST_CASE("forms: files that are no FX text are called what they are", "[graph][fx][forms]") {
+TEST_CASE("forms: files that are not FX text are named by their kind", "[graph][fx][forms]") {
   using namespace std::string_literals;
   const std::pair<std::string, std::string> cases[] = {
       {"PK\x03\x04\x14\0\0"s, "a zip file: torch.export's .pt2, or torch.save's?"},

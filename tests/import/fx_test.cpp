@@ -82,7 +82,7 @@ TEST_CASE("fx: the functionalised form becomes ops of the library", "[graph][fx]
   CHECK(fx.graph.source(fx.graph.producer(fx.graph.find_value("normed"))) == "block.py:20");
   CHECK(fx.graph.source(fx.graph.producer(fx.graph.find_value("flat"))) == "");
   CHECK(kinds(fx.graph) == "ids:input table:weight w:weight up:weight bias:weight mask:input");
-  CHECK(fx.graph.outputs().size() == 5);  // None is no output
+  CHECK(fx.graph.outputs().size() == 5);  // None is not an output
   CHECK(fx.graph.name == "dump");
   round_trip(fx.graph);
 }

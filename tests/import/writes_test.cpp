@@ -58,7 +58,8 @@ TEST_CASE("writes: what ops write of inputs is declared as the text is read", "[
   CHECK(writes_of("y = put(b, x)  w = put(c, y)  out x") == "b = y, c = w");
 }
 
-TEST_CASE("writes: what the text says stays, and a value that is no input is none", "[graph]") {
+TEST_CASE("writes: what the text says stays, and a value that is not an input is not written",
+          "[graph]") {
   CHECK(writes_of("y = put(c, x)  w = put(c, z)  out y  write c = w") == "c = w");
   CHECK(writes_of("y = put(c, x)  out y  write c = x") == "c = x");
   CHECK(writes_of("t = exp(c)  y = put(t, x)  out y").empty());

@@ -40,7 +40,7 @@ def check(root):
         ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True, check=False
     )
     if tracked.returncode:
-        print("SKIPPED: this is no clone, so what belongs to it is not known", file=sys.stderr)
+        print("SKIPPED: this is not a clone, so its files are not known", file=sys.stderr)
         sys.exit(77)
     for name in sorted(set(tracked.stdout.split("\0")) - {""}):
         path = Path(root, name)

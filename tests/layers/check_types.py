@@ -3,7 +3,7 @@
 
     check_types.py [ROOT]     prints `file:line: reason` for each offence; exit 1 when there are any
 
-Types of anonymous namespaces and of functions are no one else's and are left out. The sources of a folder of tests are
+Types of anonymous namespaces and of functions belong to one file and are left out. The sources of a folder of tests are
 one program with those of the project, but not with those of another folder of tests.
 """
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from check_layers import ALLOWED, SOURCES
 
-# Comments, preprocessor lines, literals and numbers (1'000 holds no character) first: what is in them is no code.
+# Comments, preprocessor lines, literals and numbers (1'000 holds no character) first: their text is not code.
 TOKEN = re.compile(
     r"""//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:[^\n\\]|\\.)*|(?:u8|[uUL])?R"(?P<end>[^(\s]*)\(.*?\)(?P=end)"
       |"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)+'|(?P<number>\d[\w'.]*)|(?P<word>[A-Za-z_]\w*)|(?P<sign>::|[^\s\w])""",

@@ -190,7 +190,7 @@ TEST_CASE("server: messages made wrong at random are refused or answered", "[lsp
   }
 }
 
-TEST_CASE("server: brackets without end, batches and what is no message are refused", "[lsp]") {
+TEST_CASE("server: brackets without end, batches and other texts are refused", "[lsp]") {
   Running running;
   for (const std::string& text :
        {std::string(100000, '['), std::string("[]"), std::string("3"), std::string("\"x\""),

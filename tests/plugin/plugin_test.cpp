@@ -86,7 +86,7 @@ TEST_CASE("plugin: its backend runs, and its wrong numbers are found", "[plugin]
   CHECK(zeros.summary->failed == 1);
 }
 
-TEST_CASE("plugin: a library that is none is refused", "[plugin]") {
+TEST_CASE("plugin: a library that is not a plugin is refused", "[plugin]") {
   const auto code_of = [](const std::string& path) {
     const auto plugin = load_plugin(path);
     return plugin ? "" : plugin.error().front().code + " " + plugin.error().front().message;

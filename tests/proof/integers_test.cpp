@@ -25,7 +25,7 @@ TEST_CASE("integers: digits of a flat index are the indices", "[proof]") {
   CHECK(s.i.mod(s.i.div(s.flat, s.d), s.h) == s.y);
 }
 
-TEST_CASE("integers: a number of another radix is no digit", "[proof]") {
+TEST_CASE("integers: a number of another radix is not a digit", "[proof]") {
   Sizes s;
   CHECK_FALSE(s.i.mod(s.flat, s.h) == s.z);
   CHECK_FALSE(s.i.div(s.flat, s.h) == s.x);

@@ -153,7 +153,7 @@ TEST_CASE("pt2: what the caller says of an input goes before what the archive sa
   CHECK(kinds(done->graph) == "p_w:weight b_n:weight x:input");
 }
 
-TEST_CASE("pt2: inputs that are no tensors", "[pt2]") {
+TEST_CASE("pt2: inputs that are not tensors", "[pt2]") {
   ProgramText program = small_program();
   program.inputs += R"(,{"as_sym_int":{"as_name":"k"}},{"as_int":3},{"as_none":true})";
   program.input_specs += R"(,{"user_input":{"arg":{"as_sym_int":{"as_name":"k"}}}},)"
@@ -311,7 +311,7 @@ TEST_CASE("pt2: a user's input that is written holds the new contents", "[pt2]")
   CHECK(done.graph.returned_count() == 1);
 }
 
-TEST_CASE("pt2: outputs that are no tensors are left out, and said", "[pt2]") {
+TEST_CASE("pt2: outputs that are not tensors are left out and reported", "[pt2]") {
   ProgramText program = small_program();
   program.outputs += R"(,{"as_none":true},{"as_int":3})";
   program.output_specs += R"(,{"user_output":{"arg":{"as_none":true}}})"

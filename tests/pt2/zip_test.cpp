@@ -56,7 +56,7 @@ TEST_CASE("zip: damage is found by the checksum", "[zip]") {
   CHECK(refused_entry(zip->read("a", 100)).starts_with("a.zip at a: the entry is damaged"));
 }
 
-TEST_CASE("zip: what is no archive, or lies, is refused", "[zip]") {
+TEST_CASE("zip: damaged archives and other files are refused", "[zip]") {
   const std::string bytes = zip_of({{"first", "1"}, {"other", "2"}});
   CHECK(refused_zip("PK\x03\x04").find("this is not a readable zip archive") == 0);
   CHECK(Zip::open("", "a.zip").value().entries().empty());

@@ -42,7 +42,7 @@ TEST_CASE("apply: outputs keep their users, names and provenance", "[rewriter]")
   CHECK(verify(g).empty());
 }
 
-TEST_CASE("apply: an output that nobody reads is no hindrance", "[rewriter]") {
+TEST_CASE("apply: an unread output does not prevent a rewrite", "[rewriter]") {
   World world(R"(
 rule norm_quant {
   y, r = fused_add_rms_norm(x, res, w){eps}
@@ -138,7 +138,7 @@ TEST_CASE("apply: what only the match needed goes with it", "[rewriter]") {
   require_same(g, world.graph("in x: f32[n], z: f32[n]  t = neg(x)  out t"));
 }
 
-TEST_CASE("apply: a result that is there already is no change", "[rewriter]") {
+TEST_CASE("apply: a result that exists already is not a change", "[rewriter]") {
   World world("rule same { y = add(a, b)  => y = add(a, b) }");
   Graph g = world.graph("in a: f32[n], b: f32[n]  y = add(a, b)  out y");
   std::string before = print_pwg(g);

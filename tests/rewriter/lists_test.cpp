@@ -82,7 +82,7 @@ TEST_CASE("lists: an op over many operands is moved behind the op that joins the
     out y)");
 }
 
-TEST_CASE("lists: members agree on every name that is no list", "[rewriter]") {
+TEST_CASE("lists: members agree on every name that is not a list", "[rewriter]") {
   World world(kMerge);
   // Another left operand, another dtype: two groups, and one node on its own.
   Graph g = world.graph(R"(
@@ -233,7 +233,7 @@ rule twice {
     INFO(body);
     CHECK(world.matches(world.graph(in + body), rule).empty());
   };
-  // Its order, not the graph's; other users of x are no members.
+  // Its order, not the graph's; other users of x are not members.
   turned("read", "a = mm(x, u)  b = mm(x, v)  c = mm(x, w)  y = cat(b, a){dim = 1}  out y, c",
          "y = mm(x, cat(v, u){dim = 1})  c = mm(x, w)  out y, c");
   turned("read", "a = mm(x, u)  y = cat(a, a){dim = 1}  out y",

@@ -76,7 +76,7 @@ const Case kCases[] = {
      "s)  out q"},
     {"another shape", "add_norm", "N06", "64",
      "in x: bf16[n, 64], b: bf16[64], w: bf16[64]  y = rms_norm(x + b, w)  out y"},
-    {"halves that are none", "halves", "N06", "2 * d",
+    {"halves of unequal size", "halves", "N06", "2 * d",
      "in x: bf16[n, 65]  a, b = split(x){dim = 1, sizes = [64, 1]}  y = silu(a) * b  out y"},
     {"a value that would be two", "square", "N07", "x is %x already",
      "in x: f32[n], z: f32[n]  y = x * z  out y"},

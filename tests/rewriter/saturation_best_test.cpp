@@ -39,7 +39,7 @@ pass s = saturate { add_rms, silu_mul, nothing, twice } cost nodes
 
 }  // namespace
 
-TEST_CASE("saturate: two results of one op are chosen together where each alone is no gain",
+TEST_CASE("saturate: two results of one op are chosen together if neither alone is a gain",
           "[saturate]") {
   World world(R"(
 op both(x: T[*s]) -> (p: T[*s], q: T[*s])

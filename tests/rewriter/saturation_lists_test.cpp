@@ -34,7 +34,7 @@ TEST_CASE("saturate: siblings of a value, and of values equal to it, become one"
   const RewriteReport report = world.run(g, "s");
   require_same(g, world.graph(R"(in x: f32[n, 64], q: f32[64, 32], k: f32[64, 8], v: f32[64, 8]
     a, b, c = split(mm(x, cat(q, k, v){dim = 1})){dim = 1, sizes = [32, 8, 8]}  out a, b, c)"));
-  CHECK(saturated(report).stop == "complete");  // the product that was made is no sibling
+  CHECK(saturated(report).stop == "complete");  // the new product is not a sibling
   CHECK(report.journal.count(world.rules, "siblings") == 1);
 }
 

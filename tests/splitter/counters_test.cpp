@@ -113,7 +113,7 @@ TEST_CASE("counters: what the graphs of two ranges share compiles once", "[split
   CHECK(counting.counters().graphs_captured == 3 * 4);
 }
 
-TEST_CASE("counters: nothing is captured where the mode is none", "[splitter]") {
+TEST_CASE("counters: mode `none` captures nothing", "[splitter]") {
   Builder b = pw::test::toy();
   CHECK(counted(b.cut({"attention"}), b.graph, {.mode = "none"}).graphs_captured == 0);
 }

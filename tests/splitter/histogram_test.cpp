@@ -50,7 +50,7 @@ TEST_CASE("histogram: a logged table among other lines", "[splitter]") {
   CHECK(place("| Unpadded Tokens | Mode |\n| 6 | 1 |\n") == "h:1");
 }
 
-TEST_CASE("histogram: what is no histogram is refused with its place", "[splitter]") {
+TEST_CASE("histogram: another file is refused with its location", "[splitter]") {
   CHECK(place("") == "h");
   CHECK(place("1 2\nx 3\n") == "h:2");
   CHECK(place("1 2 3\n") == "h:1");

@@ -342,7 +342,7 @@ class Inductor(WithRules):
 
     @staticmethod
     def deep(x, w, m):
-        """Three norms among products, and products of elements that are none of a norm's."""
+        """Three norms among products, and products of elements outside of norms."""
         for _ in range(3):
             h = Inductor.norm(x, w) @ m
             x = x + h.reshape(2, 2, 8).transpose(0, 1).reshape(4, 8)

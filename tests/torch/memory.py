@@ -171,7 +171,7 @@ class Maker:
         return f"{name}.as_strided({sizes}, {steps}, {draw.randint(0, max(count // 3, 0))})"
 
     def try_line(self, line):
-        """A step that eager PyTorch refuses is none."""
+        """A step that eager PyTorch refuses is skipped."""
         kept = {name: x.untyped_storage().clone() for name, x in self.values.items()}
         try:
             exec(line, {"torch": torch}, self.values)

@@ -34,7 +34,7 @@ def is_tried(case, newest):
 
 
 def with_constants(model, arrays):
-    """The model with its inputs of few numbers that are no data, axes, shapes and scales, as initialisers: how exporters
+    """The model with its inputs of few numbers (axes, shapes and scales, not data) as initialisers: how exporters
     write them. A first input of reals is data."""
     from onnx import numpy_helper
 

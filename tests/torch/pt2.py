@@ -182,7 +182,7 @@ def check(pwr, name, case, rules, folder):
             place.mkdir(parents=True, exist_ok=True)
             try:
                 program = exported(form, model, inputs, keywords, marks)
-            except Exception as error:  # what PyTorch cannot export is none of the project's
+            except Exception as error:  # a model that PyTorch cannot export is not tested
                 yield form, "not exported", str(error).strip().splitlines()[0][:160]
                 continue
             save(program, place / "model.pt2")

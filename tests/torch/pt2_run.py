@@ -216,7 +216,7 @@ def check(pwr, case, folder):
         place.mkdir(parents=True, exist_ok=True)
         try:
             archive = Archive(pwr, model, inputs, None if form == "static" else marks, place)
-        except Exception as error:  # what PyTorch cannot export is none of the project's
+        except Exception as error:  # a model that PyTorch cannot export is not tested
             yield form, "not exported", (str(error).strip().splitlines() or [""])[0][:160]
             continue
         found, why = archive.run(inputs, returned(model, inputs))

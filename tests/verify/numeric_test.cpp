@@ -118,7 +118,7 @@ TEST_CASE("numeric: fp8 may be one step apart on one element in a hundred", "[ve
   const OutputCheck apart = check(DType::f8e4m3, values, values, far);
   CHECK(!apart.passed);
   CHECK(apart.more_steps == 1);
-  // Nearer to the reference than the original run is no fault.
+  // A result nearer to the reference than the original run is accepted.
   CHECK(check(DType::f8e4m3, three, values, three).passed);
 }
 

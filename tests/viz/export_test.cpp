@@ -77,7 +77,7 @@ TEST_CASE("markdown: a table of nodes, in which names stay text", "[viz]") {
   }
 }
 
-TEST_CASE("files: journals and overlays that are none are diagnosed", "[viz]") {
+TEST_CASE("files: other files are refused as journals and overlays", "[viz]") {
   const auto journal = named_journal_from_json(
       "{\"event\":\"pass_begin\",\"pass\":\"a\",\"nodes\":2}\n"
       "{\"event\":\"match\",\"rule\":\"r\",\"matched\":[{\"id\":1,\"name\":\"x\",\"op\":\"mm\"}],"

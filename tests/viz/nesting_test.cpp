@@ -184,7 +184,7 @@ TEST_CASE("nesting: a group is no smaller than two nodes and smaller than what i
   }
   b.graph.add_output(x);
   const Nested drawn({{"input", b.graph}}, Collapse::none);
-  // All of m.0 is in m.0.a, which is no group of its own; m.0.a.c.d has one node.
+  // All of m.0 is in m.0.a, which is not a separate group; m.0.a.c.d has one node.
   CHECK(drawn.folding.groups.size() == 3);
   CHECK(drawn.names(drawn.folding.groups[0].sequence) ==
         std::vector<std::string>{"m.0.a.b", "m.0.a.c", "·"});

@@ -321,7 +321,7 @@ def main():
     if not given.folder and deep < given.generated // 8:
         broken.append(f"only {deep} pages have groups in groups")
     print(
-        f"{pages} pages, {deep} of them with groups in groups, {drawings} drawings, {len(broken)} problems, {len(unread)} files that are no graph: {time.monotonic() - begin:.0f} s"
+        f"{pages} pages, {deep} of them with groups in groups, {drawings} drawings, {len(broken)} problems, {len(unread)} files without a graph: {time.monotonic() - begin:.0f} s"
     )
     if unread:
         print("no graph: " + json.dumps(unread))
