@@ -52,7 +52,7 @@ struct ResultDecl {
 enum class Capturable : std::uint8_t {
   never,
   decode,   ///< one new token a sequence
-  uniform,  ///< equally many new tokens a sequence
+  uniform,  ///< the same number of new tokens in each sequence
   always,
 };
 /// Returns the spelling of the trait: empty for never, capturable_decode, capturable_uniform,

@@ -7,7 +7,7 @@
 //    or 1 edges (`around`, colour refinement as by Weisfeiler and Leman);
 //  * equal names where more neighbours agree than not;
 //  * neighbours of pairs, where label and slot distinguish them (`spread`);
-//  * equal keys in order, where there are equally many on both sides.
+//  * equal keys in order, if both sides have the same number of them.
 //
 // The first kind that gives a pair ends a round, since each pair makes the hashes around it more
 // telling. The strict stage compares op, attributes and types; a second one the op alone; at last a

@@ -222,7 +222,7 @@ ModelValues lower_col2im(OnnxCall& c) {
   const Shape given = c.type(0).shape;
   const std::size_t axes = image.size();
   if (given.size() != 3 || block.size() != axes || axes == 0)
-    throw GiveUp{"its operand is not of rank 3, or its shapes do not have equally many axes"};
+    throw GiveUp{"its operand is not of rank 3, or its shapes do not have the same number of axes"};
   const auto stride = per_axis(c, "strides", axes, 1), dilation = per_axis(c, "dilations", axes, 1),
              pads = per_axis(c, "pads", 2 * axes, 0);
   for (const auto* list : {&image, &block})

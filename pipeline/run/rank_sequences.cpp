@@ -82,7 +82,7 @@ std::size_t first_difference(const Sequence& a, const Sequence& b) {
   return at;
 }
 
-/// Returns the numbers of all ranks, by rank; each rank has equally many.
+/// Returns the numbers of all ranks, by rank; each rank has the same count.
 Result<std::vector<std::vector<std::uint64_t>>> gathered(Communicator& ranks,
                                                          const std::vector<std::uint64_t>& own) {
   const auto count = static_cast<std::int64_t>(own.size());

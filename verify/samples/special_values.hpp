@@ -23,7 +23,7 @@ using ElementBits = std::uint64_t;
 [[nodiscard]] std::int64_t cycle_of(DType dtype, Contents contents);
 
 /// Returns the index of the special value at element `row` of input `column`, or an index past the
-/// end for an ordinary value. For two inputs with equally many values, the first cycle² rows
+/// end for an ordinary value. For two inputs with the same number of values, the first cycle² rows
 /// contain all pairs; any cycle of rows contains all values.
 [[nodiscard]] std::size_t special_at(DType dtype, Contents contents, std::uint64_t row,
                                      std::uint64_t column);

@@ -1,5 +1,5 @@
 // Selects the attention kernel of a step by its number of rows and by whether its sequences have
-// equally many new tokens. The cost model (attention_model.hpp) makes the selection. Every kernel
+// the same number of new tokens. The cost model (attention_model.hpp) makes the selection. Every kernel
 // is correct for every step.
 #pragma once
 
