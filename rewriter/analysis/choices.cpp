@@ -46,7 +46,8 @@ std::vector<DimId> Choices::parts(const Shape& shape, std::size_t count) {
   return out;
 }
 
-/// Returns a shape with the same number of elements: the last axis split in two, or the last two merged.
+/// Returns a shape with the same number of elements: the last axis split in two, or the last two
+/// merged.
 std::vector<DimId> Choices::other_shape(const Shape& shape) {
   std::vector<DimId> out(shape.begin(), shape.end());
   const auto last = out.empty() ? std::nullopt : context_.dims.value(out.back());

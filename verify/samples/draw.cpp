@@ -126,7 +126,8 @@ Shape Draw::shape() {
   }
 }
 
-/// A shape with the same number of elements: splits the last axis, merges the last two, or is unchanged.
+/// A shape with the same number of elements: splits the last axis, merges the last two, or is
+/// unchanged.
 std::vector<DimId> Draw::factored(const Shape& shape) {
   std::vector<DimId> other(shape.begin(), shape.end());
   if (other.empty() || once_in(4)) return other;

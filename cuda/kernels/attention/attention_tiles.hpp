@@ -1,6 +1,6 @@
 // Selects the attention kernel of a step by its number of rows and by whether its sequences have
-// the same number of new tokens. The cost model (attention_model.hpp) makes the selection. Every kernel
-// is correct for every step.
+// the same number of new tokens. The cost model (attention_model.hpp) makes the selection. Every
+// kernel is correct for every step.
 #pragma once
 
 #include <cstdint>
