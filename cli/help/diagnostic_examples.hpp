@@ -15,7 +15,8 @@ struct DiagnosticExample {
   std::string_view fixed;    ///< nothing is reported for it
 };
 
-[[nodiscard]] std::span<const DiagnosticExample> diagnostic_examples();
+/// Returns the examples that are rule files.
+[[nodiscard]] std::span<const DiagnosticExample> rule_examples();
 /// Returns the example of a code; null if it has none.
 [[nodiscard]] const DiagnosticExample* diagnostic_example(std::string_view code);
 

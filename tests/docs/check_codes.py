@@ -16,6 +16,7 @@ SAMPLES = {
     "base/diagnostic_codes.cpp",
     "cli/commands/explain.cpp",
     "cli/help/diagnostic_examples.cpp",
+    "cli/help/rule_examples.cpp",
 }  # show what codes look like, and what they mean
 
 
