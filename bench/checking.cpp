@@ -99,7 +99,7 @@ class Cases {
     table_.add({what, grouped(size), milliseconds(tenth), milliseconds(whole),
                 fmt::format("{:.1f}", ratio)});
     promises_.at_most(what, whole, limit, "s");
-    promises_.at_most(what + ", beside a tenth", ratio, growth, "times");
+    promises_.at_most(what + ", compared with a tenth", ratio, growth, "times");
   }
   int print() const {
     std::fputs((table_.print() + "\n" + promises_.print()).c_str(), stdout);

@@ -70,7 +70,7 @@ def measure(path, text, code):
     client.open(path.as_uri(), text)
     begun = time.perf_counter()
     client.told("textDocument/publishDiagnostics")
-    yield "diagnostics of a new text, beside the answers", [time.perf_counter() - begun]
+    yield "diagnostics of a new text, during the answers", [time.perf_counter() - begun]
     asked = list(requests(path.as_uri(), text, code))
     times = {method: [] for method, _ in asked}
     for round_number in range(ROUNDS):

@@ -125,9 +125,11 @@ int run(int argc, char** argv) {
   std::int64_t nodes = 1'000'000;
   int runs = 5;
   std::string output, only, dump;
-  app.add_option("--nodes", nodes, "about how many");
-  app.add_option("--runs", runs, "of each form; medians are taken")->check(CLI::PositiveNumber);
-  app.add_option("--form", only, "one alone, for a profiler: .pwb, graph.json, .pwg, FX text");
+  app.add_option("--nodes", nodes, "approximate number of nodes");
+  app.add_option("--runs", runs, "runs of each form; medians are printed")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--form", only,
+                 "run one form alone, for a profiler: .pwb, graph.json, .pwg, FX text");
   app.add_option("-o,--output", output,
                  "also write the report into this page, as the section of "
                  "this processor");

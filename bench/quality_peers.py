@@ -243,14 +243,14 @@ def print_tables(rows, nvrtc, library):
     compared = [(m, o) for m, o in rows if o]
     counted = [(m, o) for m, o in compared if o["issued"] is not None]
     names = [verdict(m["function"], m, o) for m, o in compared]
-    print("# Kernels beside vLLM's\n")
+    print("# Kernels compared with vLLM's\n")
     print(
         f"bf16 rows of {', '.join(map(str, WIDTHS))} columns. Ours: `pwr compile --quality` (NVRTC {nvrtc}). vLLM's: cuobjdump of `{Path(library).name}`, "
         "the variant and the block (of 256, 512 and 1024 threads where it chooses by the number of tokens) that issue the fewest instructions. No "
-        "device was asked.\n\n"
+        "device was used.\n\n"
         "Instructions are those that the threads of all warps issue for a token, by `bench/sass_walk.py`: it walks through the machine code as the first "
         "thread of each warp, with loops as long as they are at this width, and takes no branch for special numbers. They are divided by the 16 bytes "
-        "that a token must move (operands and results of its row; what rows share is left out). The walk does not know how long an instruction takes.\n\n"
+        "that a token must move (operands and results of its row; what rows share is left out). The walk has no latencies of instructions.\n\n"
         f"{len(compared)} rows have a counterpart, whose instructions are known in {len(counted)}. Instructions are at most {AT_MOST} times theirs in "
         f"{sum(m['issued'] <= AT_MOST * o['issued'] for m, o in counted)}; "
         f"registers or occupancy are equal or better in {sum('registers' not in n for n in names)}, occupancy in "

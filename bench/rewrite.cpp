@@ -229,7 +229,7 @@ class Report {
       }
     say(fmt::format(
         "### Instructions and cache misses\n\nCounted by callgrind on {} nodes, data only, "
-        "with 32 KiB of first-level cache and 1 MiB behind it.\n\n{}\n",
+        "with 32 KiB of first-level and 1 MiB of second-level cache.\n\n{}\n",
         grouped(args_.caches), table.print()));
   }
 

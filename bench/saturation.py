@@ -214,7 +214,7 @@ def tensat(report, folder):
     rules = folder / "tensors.pwr"
     rules.write_text(TENSOR_RULES)
     report.say(
-        "\n## Tensat\n\nSearch times as its authors publish them (Yang et al., MLSys 2021, arXiv 2101.01332), on another machine, beside ours on two of its"
+        "\n## Tensat\n\nSearch times as its authors publish them (Yang et al., MLSys 2021, arXiv 2101.01332), on another machine, and ours on two of its"
         " graphs, rebuilt, with rules of the same kinds: not the same rules, and another cost.\n"
     )
     report.say(

@@ -15,7 +15,7 @@ constexpr const char* kSilentRule =
 
 void check_equal(const char* what, std::uint64_t engine, std::uint64_t hand) {
   if (engine != hand)
-    die(fmt::format("{}: the engine says {}, the rules by hand {}", what, engine, hand));
+    die(fmt::format("{}: the engine has {}, the rules by hand have {}", what, engine, hand));
 }
 
 struct Samples {

@@ -148,7 +148,7 @@ struct Bench {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Times pictures, beside Graphviz's dot on the same boxes.", "pw_bench_viz");
+  CLI::App app("Times pictures, and Graphviz's dot on the same boxes.", "pw_bench_viz");
   std::string output;
   Bench bench;
   bool without_dot = false;

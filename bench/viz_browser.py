@@ -71,7 +71,7 @@ def main():
         "",
         "Headless, drawn by the processor; milliseconds. Opening: from the request to the load event, median of five. A frame: the",
         "median and the slowest of 60 nodes through the graph with every group open, at three zooms, and all of it at once. A step: the",
-        "next pass is chosen, all panels are made anew, the camera moves, and the picture is drawn.",
+        "next pass is chosen, all panels are rebuilt, the camera moves, and the picture is drawn.",
         "",
         "| page | opens | step | frame, texts | frame, boxes | frame, far | frame, everything |",
         "|---|---:|---:|---:|---:|---:|---:|",

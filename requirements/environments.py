@@ -12,7 +12,7 @@ INSTALL = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--requi
 
 
 def environment(lock, place, call, base=sys.executable):
-    """Returns the interpreter of the environment, which is made anew when the lock changes; `call` runs a command or raises."""
+    """Returns the interpreter of the environment, which is made again when the lock changes; `call` runs a command or raises."""
     place = Path(place)
     python, ready = place / "bin" / "python", place / "ready"
     path = HERE / f"{lock}.txt"

@@ -380,10 +380,10 @@ class TensorBench {
 int main(int argc, char** argv) {
   using namespace pw;
   using namespace pw::bench;
-  CLI::App app("Products and attention on tensor cores, beside what the static model says",
+  CLI::App app("Times products and attention on tensor cores, and compares them with the model",
                "pw_bench_tensor");
   Args args;
-  app.add_option("--driver", args.driver, "cuda, or host: small ones run, no time is shown")
+  app.add_option("--driver", args.driver, "cuda; or host, which runs small sizes without times")
       ->check(CLI::IsMember({"cuda", "host"}))
       ->capture_default_str();
   app.add_option("--output", args.output, "write the tables there too, as Markdown");

@@ -177,7 +177,7 @@ def main():
         lines += ["### Wrong outputs", "", *(f"* {line}" for line in wrong), ""]
     print("\n".join(lines))
     if arguments.output:
-        write_section(arguments.output, "Row kernels beside Inductor's", lines)
+        write_section(arguments.output, "Row kernels compared with Inductor's", lines)
     sys.exit(0 if kept and not wrong else 1)
 
 
