@@ -37,7 +37,7 @@ struct FamilyName {
 
 /// Returns the number of layers of the requested model; the family must be valid.
 [[nodiscard]] std::int64_t model_layers(const ModelRequest& request);
-/// Generates a model. Fails with PW1430 for an unknown family, number, or quantization, PW0801 for
+/// Generates a model. Fails with PW1430 for an unknown family, number, or quantisation, PW0801 for
 /// numbers that do not fit the family or each other.
 Result<Graph> generate_model(const ContextPtr& context, const ModelRequest& request);
 /// Parses `llama --layers 2 --tp 2`. Fails with PW1430 if `pwr generate` would reject it.

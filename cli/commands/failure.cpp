@@ -128,7 +128,7 @@ void add_failure_commands(CLI::App& app, const Options& options) {
   auto reduced = std::make_shared<FailureArgs>();
   reduced->most_runs = ReduceRequest{}.most_runs;
   sub = app.add_subcommand("reduce",
-                           "Minimize a failing graph and its rules, and write them as a test");
+                           "Minimise a failing graph and its rules, and write them as a test");
   reduced->add_to(*sub, true);
   sub->add_option("-o,--output", reduced->output,
                   "write the test to this file instead of standard output");

@@ -80,7 +80,7 @@ void add_fuzz_command(CLI::App& app, const Options& options) {
   sub->add_option("-o,--output", args->output,
                   "write the tests that show a difference to this file instead of standard output");
   sub->add_flag("--all", args->all, "also print a row for each order")->configurable();
-  sub->add_flag("--keep", args->keep, "do not minimize the graph that shows a difference")
+  sub->add_flag("--keep", args->keep, "do not minimise the graph that shows a difference")
       ->configurable();
   sub->footer(
       "Examples:\n"

@@ -54,7 +54,7 @@ void add_model_options(CLI::App& app, ModelRequest& request) {
   add_number(app, request, "max-tokens", "maximum tokens of a step");
   app.add_option("--eps", request.model.eps, "epsilon of all norms")->configurable();
   app.add_option("--quant", request.model.quant,
-                 "quantization of linear layers: none, fp8 (one static scale for each tensor), "
+                 "quantisation of linear layers: none, fp8 (one static scale for each tensor), "
                  "fp8-token (one for each row), fp8-group (one for --group neighbours), nvfp4 (one "
                  "for 16 neighbours)")
       ->check(CLI::IsMember(model_quantisations()))

@@ -30,7 +30,7 @@ void add_run_options(CLI::App& sub, RunFailureArgs& args) {
   CLI::Option* on_failure =
       sub.add_option(
              "--on-failure", args.on_failure,
-             "reduce: if a check fails, minimize the graph and its rules, and write them as a test")
+             "reduce: if a check fails, minimise the graph and its rules, and write them as a test")
           ->check(CLI::IsMember({"reduce"}));
   sub.add_option("--reproducer", args.reproducer, "file for the test of --on-failure")
       ->type_name("FILE")
