@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/printable.hpp"
+#include "base/utf8.hpp"
 
 namespace pw {
 namespace {
@@ -41,11 +42,6 @@ std::string lines(std::string_view text) {
   }
 }
 
-std::size_t columns(std::string_view text) {  // UTF-8 continuation bytes take no column
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
 void snippet(std::string& out, const SourceMap& sources, Span span, std::string_view label,
              char mark, const Paint& paint, std::string_view color) {
   LineColumn at = sources.position(span.source, span.begin);
@@ -61,8 +57,9 @@ void snippet(std::string& out, const SourceMap& sources, Span span, std::string_
     length = std::min(length, line.size() > begin ? line.size() - begin : 1);
   }
   std::string number = std::to_string(at.line);
-  std::string pad(columns(printable(line.substr(0, begin))), ' ');
-  std::string marks(std::max<std::size_t>(1, columns(printable(line.substr(begin, length)))), mark);
+  std::string pad(count_characters(printable(line.substr(0, begin))), ' ');
+  std::string marks(
+      std::max<std::size_t>(1, count_characters(printable(line.substr(begin, length)))), mark);
   std::string blank(number.size(), ' ');
   out += fmt::format("{} {} {}\n", paint("34", number), paint("34", "|"), printable(line));
   out += fmt::format("{} {} {}{}{}{}\n", blank, paint("34", "|"), pad, paint(color, marks),

@@ -1,5 +1,7 @@
 #include "base/utf8.hpp"
 
+#include <algorithm>
+
 namespace pw {
 namespace {
 
@@ -29,6 +31,11 @@ Utf8Character first_character(std::string_view text) {
   }
   if (!shortest_form(code, length) || surrogate(code) || code > 0x10FFFF) return {};
   return {code, length};
+}
+
+std::size_t count_characters(std::string_view text) {
+  return text.size() -
+         static_cast<std::size_t>(std::count_if(text.begin(), text.end(), continues_character));
 }
 
 bool is_utf8(std::string_view text) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/parse_number.hpp"
 #include "base/try.hpp"
 #include "graph/foreign.hpp"
 
@@ -118,10 +119,8 @@ std::optional<std::size_t> position_of(std::string_view name) {
   constexpr std::string_view kArgument = "arg";
   if (!name.starts_with(kArgument) || name.size() == kArgument.size()) return std::nullopt;
   name.remove_prefix(kArgument.size());
-  std::size_t k = 0;
-  const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), k);
-  if (bad != std::errc() || end != name.data() + name.size() || k > 4096) return std::nullopt;
-  return k;
+  const auto k = parse_number<std::size_t>(name);
+  return k && *k <= 4096 ? k : std::nullopt;
 }
 
 /// Assigns arguments without a skeleton: `arg2` is at position 2, operands take the positions that

@@ -2,8 +2,9 @@
 // the first run of digits of the name.
 #include "graph/value_names.hpp"
 
-#include <charconv>
 #include <functional>
+
+#include "base/parse_number.hpp"
 
 namespace pw {
 namespace {
@@ -131,12 +132,10 @@ bool ValueNames::is(ValueNameId id, std::string_view text) const {
   if (text.size() <= before.size() + after.size() || !text.starts_with(before) ||
       !text.ends_with(after))
     return false;
-  const char* begin = text.data() + before.size();
-  const char* end = text.data() + text.size() - after.size();
-  if (*begin == '0' && end - begin > 1) return false;
-  std::uint32_t number = 0;
-  const auto [rest, error] = std::from_chars(begin, end, number);
-  return error == std::errc() && rest == end && number == number_of(id.index);
+  const std::string_view digits =
+      text.substr(before.size(), text.size() - before.size() - after.size());
+  if (digits.front() == '0' && digits.size() > 1) return false;
+  return parse_number<std::uint32_t>(digits) == number_of(id.index);
 }
 
 }  // namespace pw

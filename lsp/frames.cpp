@@ -1,8 +1,8 @@
 #include "lsp/frames.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/parse_number.hpp"
 #include "base/trim.hpp"
 
 namespace pw::cli {
@@ -88,12 +88,8 @@ std::optional<Frame> FrameReader::header() {
     if (colon == std::string_view::npos) return refuse("a header line has no `:`", 1);
     if (!is_length(trimmed(line.substr(0, colon)))) continue;
     const std::string_view value = trimmed(line.substr(colon + 1));
-    std::size_t number = 0;
-    const auto [stopped, error] =
-        std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc() || stopped != value.data() + value.size())
-      return refuse("Content-Length is not a number", 1);
-    length = number;
+    length = parse_number<std::size_t>(value);
+    if (!length) return refuse("Content-Length is not a number", 1);
   }
   if (!length) return refuse("the header has no Content-Length", 1);
   if (*length > kMostFrameBytes) {

@@ -1,7 +1,6 @@
 #include "pipeline/generate.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <sstream>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/parse_number.hpp"
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
 #include "models/generate.hpp"
@@ -16,20 +16,9 @@
 namespace pw {
 namespace {
 
-template <class Number>
-std::optional<Number> whole_number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::optional<double> real_number(const std::string& text) {
-  double value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
+  const auto value = parse_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::string out_of_range(const ModelNumber& number, std::string_view given) {
@@ -125,12 +114,12 @@ class ModelWords {
       return request.model.eps ? "" : "Could not convert: --eps = " + value;
     }
     if (name == "shuffle") {
-      request.shuffle = whole_number<std::uint64_t>(value);
+      request.shuffle = parse_number<std::uint64_t>(value);
       return request.shuffle ? "" : "Could not convert: --shuffle = " + value;
     }
     for (const ModelNumber& number : model_numbers()) {
       if (number.name != name) continue;
-      const auto read = whole_number<std::int64_t>(value);
+      const auto read = parse_number<std::int64_t>(value);
       if (!read || *read < number.least || *read > number.most) return out_of_range(number, value);
       *number.place(request) = *read;
     }

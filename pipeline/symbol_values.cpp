@@ -1,12 +1,12 @@
 #include "pipeline/symbol_values.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/io/file_kind.hpp"
+#include "base/parse_number.hpp"
 #include "base/try.hpp"
 #include "engines/run_given.hpp"
 #include "exec/named_tensors.hpp"
@@ -117,12 +117,10 @@ bool has_dynamic_dims(const Graph& graph) {
 
 Result<std::pair<std::string, std::int64_t>> parse_symbol_value(const std::string& text) {
   const std::size_t equals = text.find('=');
-  std::int64_t value = -1;
-  const char* const end = text.data() + text.size();
-  const char* const digits = text.data() + std::min(equals, text.size() - 1) + 1;
-  const auto [last, error] = std::from_chars(digits, end, value);
-  if (equals == std::string::npos || equals == 0 || error != std::errc() || last != end ||
-      value < 0)
+  const std::int64_t value = parse_number<std::int64_t>(std::string_view(text).substr(
+                                                            std::min(equals, text.size() - 1) + 1))
+                                 .value_or(-1);
+  if (equals == std::string::npos || equals == 0 || value < 0)
     return fail(error_in("--set " + text, "PW1470",
                          "this is not a name, `=` and a non-negative integer",
                          "write it like --set s0=4"));

@@ -1,7 +1,6 @@
 #include "ranks/rendezvous.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/environment.hpp"
+#include "base/parse_number.hpp"
 #include "base/try.hpp"
 #include "ranks/socket.hpp"
 
@@ -24,10 +24,8 @@ Result<std::int64_t> number_of_variable(const char* name, std::int64_t most) {
     return fail(error_in("ranks", "PW1201", fmt::format("{} is not set", name),
                          "start with torchrun --no-python --nproc-per-node 4 pwr run … --ranks "
                          "nccl, which sets it"));
-  std::int64_t out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error == std::errc() && end == text.data() + text.size() && out >= 0 && out <= most)
-    return out;
+  if (const auto out = parse_number<std::int64_t>(text); out && *out >= 0 && *out <= most)
+    return *out;
   return fail(
       error_in("ranks", "PW1201",
                fmt::format("{} is `{}`, which is not a number from 0 to {}", name, text, most)));

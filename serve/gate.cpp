@@ -1,12 +1,12 @@
 #include "serve/gate.hpp"
 
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 #include <sys/random.h>
 
 #include "base/assert.hpp"
+#include "base/parse_number.hpp"
 
 namespace pw::cli {
 namespace {
@@ -40,12 +40,9 @@ std::optional<HttpAnswer> refuse_body(const HttpRequest& request, std::size_t mo
   if (lengths.empty())
     return request.method == "POST" ? std::optional(no(411, "Content-Length is required"))
                                     : std::nullopt;
-  std::size_t length = 0;
-  const std::string& text = lengths.front();
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
-  if (lengths.size() > 1 || error != std::errc() || end != text.data() + text.size())
-    return no(400, "Content-Length is not a number");
-  if (length > (request.method == "POST" ? most : 0))
+  const auto length = parse_number<std::size_t>(lengths.front());
+  if (lengths.size() > 1 || !length) return no(400, "Content-Length is not a number");
+  if (*length > (request.method == "POST" ? most : 0))
     return no(413, fmt::format("the body has more than {} bytes", most));
   if (request.method == "POST" && request.one("Content-Type") != "application/octet-stream")
     return no(415, "Content-Type must be application/octet-stream");

@@ -1,13 +1,12 @@
 #include "splitter/histogram.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
-#include <utility>
 
 #include <fmt/format.h>
 
+#include "base/parse_number.hpp"
 #include "base/trim.hpp"
 #include "base/try.hpp"
 #include "graph/text/scan_json.hpp"
@@ -28,13 +27,6 @@ std::vector<std::string_view> cut(std::string_view text, std::string_view at) {
     if (end == std::string_view::npos) return parts;
     text.remove_prefix(end + 1);
   }
-}
-
-std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 /// Pairs of a token count and a number, added up or, for times, each once.
@@ -89,11 +81,12 @@ void read_lines(std::string_view text, Pairs& pairs, bool count_may_lack) {
     std::vector<std::string_view> cells = cut(line, ",; \t");
     std::erase_if(cells, [](std::string_view cell) { return cell.empty(); });
     const bool heading = std::exchange(first, false) &&
-                         std::none_of(cells.begin(), cells.end(),
-                                      [](std::string_view cell) { return number(cell); });
+                         std::none_of(cells.begin(), cells.end(), [](std::string_view cell) {
+                           return parse_number<double>(cell);
+                         });
     if (heading) continue;
-    const auto tokens = cells.empty() ? std::nullopt : number(cells[0]);
-    const auto value = cells.size() > 1                      ? number(cells[1])
+    const auto tokens = cells.empty() ? std::nullopt : parse_number<double>(cells[0]);
+    const auto value = cells.size() > 1                      ? parse_number<double>(cells[1])
                        : count_may_lack && cells.size() == 1 ? std::optional(1.0)
                                                              : std::nullopt;
     if (!tokens || !value || cells.size() > 2)
@@ -129,8 +122,10 @@ void read_table(std::string_view text, Pairs& pairs) {
       continue;
     }
     if (columns == 0 || line.find_first_not_of("|-+: \t\r") == std::string_view::npos) continue;
-    const auto tokens = cells.size() == columns ? number(cells[tokens_at]) : std::nullopt;
-    const auto count = cells.size() == columns ? number(cells[count_at]) : std::nullopt;
+    const auto tokens =
+        cells.size() == columns ? parse_number<double>(cells[tokens_at]) : std::nullopt;
+    const auto count =
+        cells.size() == columns ? parse_number<double>(cells[count_at]) : std::nullopt;
     if (!tokens || !count)
       pairs.fail_at(at_line(number_of_line), "the row does not match the table's columns");
     else
@@ -138,7 +133,7 @@ void read_table(std::string_view text, Pairs& pairs) {
   }
 }
 
-std::optional<double> number(const json::Tree& tree) {
+std::optional<double> number_of(const json::Tree& tree) {
   if (tree.kind == json::Tree::Kind::integer) return static_cast<double>(tree.integer);
   if (tree.kind == json::Tree::Kind::real) return tree.real;
   return std::nullopt;
@@ -153,8 +148,8 @@ Status read_json(std::string_view text, const std::string& file, Pairs& pairs) {
   sink.element = [&](std::string_view, std::size_t i, const json::Tree& tree) {
     const std::string place = fmt::format(" at /steps/{}", i);
     const bool two = tree.kind == json::Tree::Kind::array && tree.items.size() == 2;
-    const auto tokens = two ? number(tree.items[0]) : std::nullopt;
-    const auto value = two ? number(tree.items[1]) : std::nullopt;
+    const auto tokens = two ? number_of(tree.items[0]) : std::nullopt;
+    const auto value = two ? number_of(tree.items[1]) : std::nullopt;
     if (tokens && value)
       pairs.add(*tokens, *value, place);
     else
@@ -162,7 +157,7 @@ Status read_json(std::string_view text, const std::string& file, Pairs& pairs) {
   };
   sink.member = [&](std::string_view key, const json::Tree& tree) {
     const std::string place = " at " + json::step(key);
-    const auto tokens = number(key), value = number(tree);
+    const auto tokens = parse_number<double>(key), value = number_of(tree);
     if (tokens && value)
       pairs.add(*tokens, *value, place);
     else

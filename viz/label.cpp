@@ -11,12 +11,10 @@ namespace {
 constexpr std::size_t kMostUsers = 12;
 constexpr std::size_t kMostTooltipBytes = 6000;
 
-bool continues(unsigned char c) { return (c & 0xc0u) == 0x80u; }
-
 std::size_t byte_of(std::string_view text, std::size_t character) {
   std::size_t at = 0;
   for (; at < text.size(); ++at)
-    if (!continues(static_cast<unsigned char>(text[at])) && character-- == 0) return at;
+    if (!continues_character(text[at]) && character-- == 0) return at;
   return at;
 }
 
@@ -41,11 +39,6 @@ void append_lines(std::string& out, std::string_view title, const std::vector<st
 
 }  // namespace
 
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return !continues(static_cast<unsigned char>(c)); }));
-}
-
 std::string clean(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -62,7 +55,7 @@ std::string clean(std::string_view text) {
 }
 
 std::string shorten(std::string_view text, std::size_t width) {
-  const std::size_t length = width_of(text);
+  const std::size_t length = count_characters(text);
   if (length <= width) return std::string(text);
   const std::size_t head = width * 2 / 3, tail = width - head - 1;
   return std::string(text.substr(0, byte_of(text, head))) + "…" +

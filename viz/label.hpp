@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.hpp"
 #include "graph/graph.hpp"
 
 namespace pw::viz {
@@ -14,8 +15,6 @@ inline constexpr std::size_t kLineWidth =
 
 /// Shortens text to at most `width` characters (not bytes), with … in place of the middle.
 std::string shorten(std::string_view text, std::size_t width = kLineWidth);
-/// Returns the number of characters of UTF-8 text.
-std::size_t width_of(std::string_view text);
 /// Replaces characters that are neither printable (base/printable.hpp) nor line feeds with a blank
 /// or '?'.
 std::string clean(std::string_view text);

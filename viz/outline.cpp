@@ -21,7 +21,7 @@ const char* ansi(Mark mark) {
 }
 
 std::string pad(std::string text, std::size_t width) {
-  const std::size_t now = width_of(text);
+  const std::size_t now = count_characters(text);
   if (now < width) text.append(width - now, ' ');
   return text;
 }

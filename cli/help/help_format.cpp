@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/environment.hpp"
+#include "base/utf8.hpp"
 
 namespace pw::cli {
 namespace {
@@ -29,11 +30,6 @@ std::size_t terminal_width() {
   return std::clamp(width, kLeast, kMost);
 }
 
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
 std::string wrapped_lines(const std::string& text, std::size_t width) {
   std::string out;
   for (const std::string& line : CLI::detail::split(text, '\n'))
@@ -47,7 +43,7 @@ std::string help_row(const std::string& name, const std::string& meaning, std::s
   std::string out = "  " + wrapped(name, width - 6, 6);
   if (meaning.empty()) return out + "\n";
   const std::size_t last = out.rfind('\n') + 1;
-  const std::size_t used = characters(std::string_view(out).substr(last));
+  const std::size_t used = count_characters(std::string_view(out).substr(last));
   const bool beside = used + 2 <= names;
   out += beside ? std::string(names - used, ' ') : "\n" + std::string(names, ' ');
   return out + wrapped(meaning, width - names, names) + "\n";
@@ -98,7 +94,7 @@ std::string wrapped(const std::string& text, std::size_t width, std::size_t inde
   std::string out;
   std::size_t used = 0;
   for (const std::string& word : CLI::detail::split(text, ' ')) {
-    const std::size_t length = characters(word);
+    const std::size_t length = count_characters(word);
     if (used > 0 && used + 1 + length > width) {
       out += "\n" + std::string(indent, ' ');
       used = 0;

@@ -1,21 +1,11 @@
 #include "dsl/build/params.hpp"
 
-#include <charconv>
-
+#include "base/parse_number.hpp"
 #include "dsl/build/declare_op.hpp"
 #include "dsl/syntax/suggest.hpp"
 
 namespace pw {
 namespace {
-
-template <class T>
-std::optional<Attribute> parse_number(std::string_view text) {
-  T value{};
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end) return {};
-  return Attribute(value);
-}
 
 Diagnostic unknown_param(const RuleSet& rules, const std::string& name) {
   std::vector<std::string> names;

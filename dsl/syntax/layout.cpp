@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
+#include "base/utf8.hpp"
+
 namespace pw {
 namespace {
-
-std::size_t columns(std::string_view text) {  // of UTF-8: continuation bytes take none
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
 
 std::string spaced(std::string text) {
   std::replace(text.begin(), text.end(), kBreak, ' ');
@@ -46,7 +43,8 @@ std::vector<std::string> fill(const std::vector<std::string>& pieces, std::size_
   std::vector<std::string> lines;
   for (const std::string& piece : pieces) {
     const std::size_t used = indent + (lines.size() > 1 ? 2 : 0);
-    if (!lines.empty() && used + columns(lines.back()) + 1 + columns(piece) <= kLineWidth)
+    if (!lines.empty() &&
+        used + count_characters(lines.back()) + 1 + count_characters(piece) <= kLineWidth)
       lines.back() += " " + piece;
     else
       lines.push_back(piece);
@@ -56,10 +54,10 @@ std::vector<std::string> fill(const std::vector<std::string>& pieces, std::size_
 
 /// Returns the lines of one long line; all but the first are to be indented further.
 std::vector<std::string> wrap(const std::string& text, std::size_t indent) {
-  if (indent + columns(text) <= kLineWidth) return {spaced(text)};
+  if (indent + count_characters(text) <= kLineWidth) return {spaced(text)};
   std::vector<std::string> out;
   for (const std::string& line : fill(cut(text, true), indent)) {
-    const bool fits = indent + 2 + columns(line) <= kLineWidth;
+    const bool fits = indent + 2 + count_characters(line) <= kLineWidth;
     for (std::string& part : fits ? std::vector<std::string>{line} : fill(cut(line, false), indent))
       out.push_back(std::move(part));
   }
@@ -82,7 +80,7 @@ class Writer {
     if (item.span.valid()) comments_before(item.span.begin, indent);
     blank_before(item.span);
     if (const std::string flat = one_line(item);
-        !flat.empty() && indent + columns(flat) <= kLineWidth) {
+        !flat.empty() && indent + count_characters(flat) <= kLineWidth) {
       line(item.prefix + flat, indent, false);
     } else if (!item.block) {
       line(item.prefix + item.text, indent, true);

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "base/parse_number.hpp"
 
 namespace pw {
 namespace {
@@ -144,11 +145,7 @@ class Printer {
   [[nodiscard]] std::string real(const Expr& e) const {
     const std::string_view written =
         sources_ && e.span.valid() ? sources_->text(e.span) : std::string_view();
-    double value = 0;
-    const auto [end, code] =
-        std::from_chars(written.data(), written.data() + written.size(), value);
-    const bool faithful = code == std::errc() && end == written.data() + written.size() &&
-                          value == e.real && is_real(written);
+    const bool faithful = parse_number<double>(written) == e.real && is_real(written);
     return faithful ? std::string(written) : print_real(e.real);
   }
   static bool is_real(std::string_view text) {

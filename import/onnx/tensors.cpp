@@ -2,15 +2,14 @@
 
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/parse_number.hpp"
 #include "base/try.hpp"
 
 namespace pw::onnx {
@@ -119,8 +118,9 @@ class ExternalPart {
 
  private:
   static bool number(const std::string& text, std::uint64_t& out) {
-    const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), out);
-    return bad == std::errc() && end == text.data() + text.size();
+    const auto parsed = parse_number<std::uint64_t>(text);
+    out = parsed.value_or(out);
+    return parsed.has_value();
   }
   tl::unexpected<Diagnostics> refuse(std::string why) const {
     return fail(error_in(place_, "PW0521", std::move(why),

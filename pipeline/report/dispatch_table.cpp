@@ -1,9 +1,8 @@
 #include "pipeline/report/dispatch_table.hpp"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
+#include "base/parse_number.hpp"
 #include "base/try.hpp"
 #include "pipeline/load.hpp"
 
@@ -16,10 +15,8 @@ constexpr std::int64_t kMostSequences = 1 << 20;
 std::vector<std::int64_t> sequences(const std::string& text) {
   std::vector<std::int64_t> out;
   const auto number = [](std::string_view word) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    const bool whole = error == std::errc() && end == word.data() + word.size();
-    return whole && value >= 1 && value <= kLargestSize ? value : 0;
+    const std::int64_t value = parse_number<std::int64_t>(word).value_or(0);
+    return value >= 1 && value <= kLargestSize ? value : 0;
   };
   std::string_view rest = text;
   while (true) {

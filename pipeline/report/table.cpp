@@ -7,6 +7,7 @@
 
 #include "base/printable.hpp"
 #include "base/quantities.hpp"
+#include "base/utf8.hpp"
 
 namespace pw {
 namespace {
@@ -14,11 +15,6 @@ namespace {
 bool numeric(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789.,-+e% ") == std::string::npos &&
          text.find_first_of("0123456789") != std::string::npos;
-}
-
-std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 std::string csv_field(const std::string& text) {
@@ -98,7 +94,7 @@ std::string Table::aligned() const {
     bool numbers = !rows_.empty();
     for (std::size_t r = 0; r < lines.size(); ++r) {
       const std::string& cell = lines[r][c];
-      w = std::max(w, width(cell));
+      w = std::max(w, count_characters(cell));
       numbers = numbers && (r == 0 || cell.empty() || cell == "–" || numeric(cell));
     }
     widths.push_back(w);
@@ -108,7 +104,7 @@ std::string Table::aligned() const {
   for (const std::vector<std::string>& line : lines) {
     std::string text;
     for (std::size_t c = 0; c < line.size(); ++c) {
-      const std::string pad(widths[c] - width(line[c]), ' ');
+      const std::string pad(widths[c] - count_characters(line[c]), ' ');
       text += (c ? "  " : "") + (right[c] ? pad + line[c] : line[c] + pad);
     }
     text.erase(text.find_last_not_of(' ') + 1);

@@ -199,8 +199,8 @@ TEST_CASE("scene: graphs that are not related are matched by name", "[viz]") {
 TEST_CASE("label: lines have at most 40 characters, whatever the bytes", "[viz]") {
   CHECK(viz::shorten("short") == "short");
   const std::string wide = "αβγδεζηθικλμνξοπρστυφχψωαβγδεζηθικλμνξοπρστυφχψω";
-  CHECK(viz::width_of(wide) == 48);
-  CHECK(viz::width_of(viz::shorten(wide)) == 40);
+  CHECK(count_characters(wide) == 48);
+  CHECK(count_characters(viz::shorten(wide)) == 40);
   CHECK(viz::clean("a\xff\x01"
                    "b\xc3") == "a? b?");
   CHECK(viz::clean("é\n") == "é\n");
@@ -209,5 +209,5 @@ TEST_CASE("label: lines have at most 40 characters, whatever the bytes", "[viz]"
   const ValueId y = d.one("op_with_a_name_that_is_much_longer_than_a_box_is_wide",
                           {d.weight(std::string(300, 'w'))});
   for (const std::string& line : viz::node_lines(d.graph, d.graph.producer(y)))
-    CHECK(viz::width_of(line) <= 40);
+    CHECK(count_characters(line) <= 40);
 }

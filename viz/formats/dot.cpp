@@ -221,7 +221,7 @@ class DotWriter {
     if (places_ != nullptr) {
       const Place& at = places_->clusters[c];
       const double half =
-          static_cast<double>(std::min<std::size_t>(width_of(cluster.title), 60)) * 5.6 / 2;
+          static_cast<double>(std::min<std::size_t>(count_characters(cluster.title), 60)) * 5.6 / 2;
       out_ += ", bb=" + corners(*places_, at) +
               fmt::format(", lp=\"{:.1f},{:.1f}\", fontname=\"DejaVu Sans\", fontsize=9",
                           at.x + 8 + half, upwards(*places_, at.y + 10));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.hpp"
 #include "viz/formats/svg.hpp"
 
 namespace pw {
@@ -12,11 +13,6 @@ namespace {
 bool numeric(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789.,-+e%× ") == std::string::npos &&
          text.find_first_of("0123456789") != std::string::npos;
-}
-
-std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 struct Html {
@@ -65,13 +61,14 @@ struct Text {
   void operator()(const ReportTable& table) {
     if (!table.caption.empty()) out += table.caption + "\n";
     std::vector<std::size_t> widths;
-    for (const std::string& column : table.columns) widths.push_back(width(column));
+    for (const std::string& column : table.columns) widths.push_back(count_characters(column));
     for (const auto& row : table.rows)
-      for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width(row[c]));
+      for (std::size_t c = 0; c < row.size(); ++c)
+        widths[c] = std::max(widths[c], count_characters(row[c]));
     auto line = [&](const std::vector<std::string>& row) {
       std::string text = " ";
       for (std::size_t c = 0; c < row.size(); ++c) {
-        std::string pad(widths[c] - width(row[c]), ' ');
+        std::string pad(widths[c] - count_characters(row[c]), ' ');
         text += " " + (numeric(row[c]) ? pad + row[c] : row[c] + pad) + " ";
       }
       text.erase(text.find_last_not_of(' ') + 1);
@@ -100,7 +97,8 @@ std::string report_text(const Report& report) {
   if (!report.failure.empty()) text.out += report.failure;
   if (!report.next.empty()) text.out += "next: " + report.next + "\n";
   for (const ReportSection& section : report.sections) {
-    text.out += "\n" + section.title + "\n" + std::string(width(section.title), '-') + "\n";
+    text.out +=
+        "\n" + section.title + "\n" + std::string(count_characters(section.title), '-') + "\n";
     for (const ReportItem& item : section.items) std::visit(text, item);
   }
   return text.out;

@@ -34,19 +34,20 @@ class Ruler {
     const UnionNode& node = graph_.nodes[at];
     const Graph& g = graph_.graph_of(node);
     Size size;
-    size.line(width_of(g.op_of(node.id).name) + 2);
+    size.line(count_characters(g.op_of(node.id).name) + 2);
     if (const std::size_t width = attributes(g, node.id); width > 0) size.line(width);
     for (std::size_t r = 0; r < g.result_count(node.id); ++r) {
       const ValueId v = g.result(node.id, r);
-      size.line(width_of(g.value_name(v)) + 2 + type(g, g.type(v)));
+      size.line(count_characters(g.value_name(v)) + 2 + type(g, g.type(v)));
     }
     for (const Link& link : links_.of(at)) {
       if (link.last != node.last || links_.drawn(link.source)) continue;
       if (link.source.kind == Source::Kind::literal)
-        size.line(2 + width_of(operand_text(graph_.versions[link.last]->graph, link.source.value)));
+        size.line(2 + count_characters(
+                          operand_text(graph_.versions[link.last]->graph, link.source.value)));
       else if (link.source.kind == Source::Kind::input)
-        size.line(4 + width_of(links_.inputs[link.source.index].name) +
-                  width_of(links_.inputs[link.source.index].type));
+        size.line(4 + count_characters(links_.inputs[link.source.index].name) +
+                  count_characters(links_.inputs[link.source.index].type));
     }
     return size;
   }
@@ -54,12 +55,12 @@ class Ruler {
  private:
   std::size_t attributes(const Graph& g, NodeId n) {
     const auto [known, fresh] = attributes_.try_emplace(g.attributes(n).index, 0);
-    if (fresh) known->second = width_of(g.context().attributes.print(g.attributes(n)));
+    if (fresh) known->second = count_characters(g.context().attributes.print(g.attributes(n)));
     return known->second;
   }
   std::size_t type(const Graph& g, TypeId id) {
     const auto [known, fresh] = types_.try_emplace(id.index, 0);
-    if (fresh) known->second = width_of(g.context().types.print(id));
+    if (fresh) known->second = count_characters(g.context().types.print(id));
     return known->second;
   }
 
@@ -358,8 +359,8 @@ class Placer {
     for (std::uint32_t i = 0; i < links_.inputs.size(); ++i) {
       if (links_.inputs[i].kind != InputKind::input) continue;
       Size size;
-      size.line(width_of(links_.inputs[i].name) + 2);
-      size.line(width_of(links_.inputs[i].type));
+      size.line(count_characters(links_.inputs[i].name) + 2);
+      size.line(count_characters(links_.inputs[i].type));
       item_of_input[i] = push({Item::Kind::input, i}, size.node());
     }
     for (const Unit& unit : folding_.sequence) {
@@ -420,9 +421,9 @@ class Placer {
     for (const std::uint32_t copy : folding_.groups[folding_.groups[i].same_as].copies) {
       const Group& group = folding_.groups[copy];
       const std::vector<std::uint32_t>& beside = folding_.groups[group.drawn_as].beside;
-      std::size_t width = width_of(group.name) + 12;
+      std::size_t width = count_characters(group.name) + 12;
       if (folded && beside.size() > 1)
-        width += width_of(folding_.groups[beside.back()].name) + 5 +
+        width += count_characters(folding_.groups[beside.back()].name) + 5 +
                  std::to_string(beside.size()).size();
       size.characters = std::max(size.characters, width);
     }
@@ -434,8 +435,8 @@ class Placer {
   [[nodiscard]] Size output_size(const Link& link) const {
     const Graph& graph = graph_.versions[link.last]->graph;
     Size size;
-    size.line(width_of(graph.value_name(link.source.value)) + 2);
-    size.line(width_of(graph.context().types.print(graph.type(link.source.value))));
+    size.line(count_characters(graph.value_name(link.source.value)) + 2);
+    size.line(count_characters(graph.context().types.print(graph.type(link.source.value))));
     return size;
   }
 

@@ -1,18 +1,15 @@
 #include "viz/formats/svg.hpp"
 
-#include <charconv>
 #include <optional>
+
+#include "base/parse_number.hpp"
 
 namespace pw::viz {
 namespace {
 
 /// Returns 12 for "b12" and the prefix 'b'.
 std::optional<std::size_t> number_of(std::string_view id, char prefix) {
-  if (id.size() < 2 || id.front() != prefix) return std::nullopt;
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(id.data() + 1, id.data() + id.size(), number);
-  if (error != std::errc() || end != id.data() + id.size()) return std::nullopt;
-  return number;
+  return id.starts_with(prefix) ? parse_number<std::size_t>(id.substr(1)) : std::nullopt;
 }
 
 std::string title_of(std::string_view id, const Scene& scene) {

@@ -23,7 +23,7 @@ constexpr double kWidestRank = 3600;  // a rank of more points is folded
 
 LayeredNode size_of(const Box& box) {
   std::size_t widest = 0;
-  for (const std::string& line : box.lines) widest = std::max(widest, width_of(line));
+  for (const std::string& line : box.lines) widest = std::max(widest, count_characters(line));
   return {static_cast<double>(widest + 2) * kCharacter + kPadWide,
           static_cast<double>(box.lines.size()) * kLine + kPadHigh};
 }
@@ -172,10 +172,10 @@ class ScenePlacer {
     if (node_of_cluster_[cluster] == kNobody) return;  // nothing of it is drawn
     lay_out(cluster);
     const Layered& layout = floors_[cluster].layout;
-    const double title =
-        static_cast<double>(std::min<std::size_t>(width_of(scene_.clusters[cluster].title), 60)) *
-            kCharacter +
-        2 * kSide;
+    const double title = static_cast<double>(std::min<std::size_t>(
+                             count_characters(scene_.clusters[cluster].title), 60)) *
+                             kCharacter +
+                         2 * kSide;
     floors_[around(cluster)].nodes[node_of_cluster_[cluster]] = {
         std::max(layout.width + 2 * kSide, title), layout.total + kHead + kSide};
   }

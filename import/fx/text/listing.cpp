@@ -1,11 +1,10 @@
 // Reads str(graph) and print_tabular() of torch.fx, one node per line.
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <set>
-#include <variant>
 
+#include "base/parse_number.hpp"
 #include "base/trim.hpp"
 #include "base/try.hpp"
 #include "import/fx/text/ast.hpp"
@@ -197,17 +196,12 @@ class CallReader {
   }
 
   static bool number(std::string_view text, Expr& e) {
-    const char* end = text.data() + text.size();
     if (text.find_first_not_of("-0123456789.e+") != std::string_view::npos) return false;
-    if (auto [stop, error] = std::from_chars(text.data(), end, e.integer);
-        error == std::errc() && stop == end) {
-      e.kind = Expr::Kind::integer;
-      return true;
-    }
-    auto [stop, error] = std::from_chars(text.data(), end, e.real);
-    if (error != std::errc() || stop != end) return false;
-    e.kind = Expr::Kind::real;
-    return true;
+    const auto integer = parse_number<std::int64_t>(text);
+    const auto real = integer ? std::nullopt : parse_number<double>(text);
+    if (integer) e.kind = Expr::Kind::integer, e.integer = *integer;
+    if (real) e.kind = Expr::Kind::real, e.real = *real;
+    return integer || real;
   }
 
   std::string_view text_;
