@@ -1,7 +1,8 @@
 // piecewise.toml: default values of options, found in the current folder or above it, or named by
-// --config. A folder may be untrusted, so a discovered file sets only the options whose
-// declaration ends with `->configurable()`: none that loads code, starts a program or writes. A
-// file that the command line names, or that the user trusts (pipeline/trust.hpp), sets all.
+// --config. A folder may be untrusted, so a discovered file sets only the options that
+// add_setting adds or whose declaration ends with `->configurable()`: none that loads code, starts
+// a program or writes. A file that the command line names, or that the user trusts
+// (pipeline/trust.hpp), sets all.
 #pragma once
 
 #include <string>
@@ -10,8 +11,8 @@
 
 namespace pw::cli {
 
-/// Forbids discovered files to set options declared from here on, except those declared with
-/// `->configurable()`. Call it before adding the first option.
+/// Forbids discovered files to set options declared from here on, except those added by
+/// add_setting or declared with `->configurable()`. Call it before adding the first option.
 void refuse_found_values(CLI::App& program);
 
 /// Adds --config and --no-config. File values apply after the command line, which takes precedence,

@@ -84,6 +84,13 @@ std::vector<CommandRow> command_rows(const CLI::App& program) {
   return out;
 }
 
+std::vector<std::string> names_below(const CLI::App& command) {
+  std::vector<std::string> out;
+  for (const CLI::App* below : command.get_subcommands([](const CLI::App*) { return true; }))
+    out.push_back(below->get_name());
+  return out;
+}
+
 std::string joined(const std::vector<std::string>& path, const std::string& separator) {
   return fmt::format("{}", fmt::join(path, separator));
 }

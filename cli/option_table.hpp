@@ -46,6 +46,8 @@ struct CommandRow {
 };
 /// Returns the program first, then each command before its subcommands.
 std::vector<CommandRow> command_rows(const CLI::App& program);
+/// Returns the names of a command's subcommands.
+std::vector<std::string> names_below(const CLI::App& command);
 /// Returns "cache stats", or an empty text.
 [[nodiscard]] std::string joined(const std::vector<std::string>& path,
                                  const std::string& separator = " ");

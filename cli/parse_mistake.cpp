@@ -21,13 +21,6 @@ std::string command_line_of(const CLI::App& command) {
   return (parent == nullptr ? "" : command_line_of(*parent) + " ") + command.get_name();
 }
 
-std::vector<std::string> commands_below(const CLI::App& command) {
-  std::vector<std::string> out;
-  for (const CLI::App* below : command.get_subcommands([](const CLI::App*) { return true; }))
-    out.push_back(below->get_name());
-  return out;
-}
-
 /// Returns the options of the command and its parents, with dashes.
 std::vector<std::string> options_of(const CLI::App& command) {
   std::vector<std::string> out;
@@ -46,7 +39,7 @@ std::string meant(const std::string& word, const std::vector<std::string>& candi
 Diagnostic unknown_command(const CLI::App& command, const std::string& word) {
   const std::string line = command_line_of(command);
   return error_at({}, "", "there is no command `" + line + " " + word + "`",
-                  meant(word, commands_below(command), "`" + line + " --help` lists them"));
+                  meant(word, names_below(command), "`" + line + " --help` lists them"));
 }
 
 Diagnostic unknown_option(const CLI::App& command, const std::string& word) {
@@ -64,7 +57,7 @@ Diagnostic parse_mistake(const CLI::App& program, const CLI::ParseError& error) 
   const auto is_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
   const auto option = std::ranges::find_if(rest, is_option);
   const auto word = std::ranges::find_if_not(rest, is_option);
-  const bool expects_command = !commands_below(command).empty();
+  const bool expects_command = !names_below(command).empty();
   if (option != rest.end()) return unknown_option(command, *option);
   if (word != rest.end() && expects_command) return unknown_command(command, *word);
   if (word != rest.end())

@@ -1,9 +1,8 @@
 #include "cli/planning.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include "cli/commands.hpp"
 #include "cli/help/help_format.hpp"
+#include "cli/settings.hpp"
 #include "pipeline/run/dump.hpp"
 #include "pipeline/run/record.hpp"
 
@@ -20,46 +19,29 @@ void run_split(const Options& options, const SplitArgs& args) {
 
 /// Adds the options for the token counts to plan for.
 void add_token_options(CLI::App& app, PlanArgs& args) {
-  app.add_option("--max-tokens", args.stated.max_tokens, "largest token count to plan for")
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str()
-      ->configurable();
-  app.add_option("--ranges", args.ranges, "end points of token ranges: 8,32")
-      ->type_name("LIST")
-      ->configurable();
+  add_setting(app, "--max-tokens", args.stated.max_tokens, CLI::Range(1, 1 << 24),
+              "largest token count to plan for");
+  add_setting(app, "--ranges", args.ranges, "LIST", "end points of token ranges: 8,32");
   CLI::Option* sizes_option =
-      app.add_option("--sizes", args.sizes,
-                     "capture sizes to use instead of the default ones: 1,2,4,8")
-          ->type_name("LIST")
-          ->configurable();
+      add_setting(app, "--sizes", args.sizes, "LIST",
+                  "capture sizes to use instead of the default ones: 1,2,4,8");
   app.add_option("--size-cap", args.stated.size_cap,
                  "largest of the default capture sizes; default: 512")
       ->check(CLI::Range(1, 1 << 24))
       ->excludes(sizes_option)
       ->configurable();
-  app.add_option("--compile-sizes", args.compile_sizes,
-                 "also compile for exactly these token counts: 16,64,128")
-      ->type_name("LIST")
-      ->configurable();
-  app.add_option("--max-requests", args.stated.max_requests,
-                 "maximum sequences of a step, for the default capture sizes")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str()
-      ->configurable();
-  app.add_option(
-         "--speculative-tokens", args.stated.speculative_tokens,
-         "K: a decode step has 1+K tokens for each sequence; capture sizes are multiples of that")
-      ->check(CLI::Range(0, 1024))
-      ->type_name("K")
-      ->capture_default_str()
-      ->configurable();
-  app.add_option("--sequence-parallel", args.stated.sequence_parallel,
-                 "number of ranks that share the tokens of a step; all steps are padded to a "
-                 "multiple of it")
-      ->check(CLI::Range(1, 65536))
-      ->type_name("RANKS")
-      ->capture_default_str()
-      ->configurable();
+  add_setting(app, "--compile-sizes", args.compile_sizes, "LIST",
+              "also compile for exactly these token counts: 16,64,128");
+  add_setting(app, "--max-requests", args.stated.max_requests, CLI::Range(1, 1 << 20),
+              "maximum sequences of a step, for the default capture sizes");
+  add_setting(
+      app, "--speculative-tokens", args.stated.speculative_tokens, CLI::Range(0, 1024),
+      "K: a decode step has 1+K tokens for each sequence; capture sizes are multiples of that")
+      ->type_name("K");
+  add_setting(app, "--sequence-parallel", args.stated.sequence_parallel, CLI::Range(1, 65536),
+              "number of ranks that share the tokens of a step; all steps are padded to a "
+              "multiple of it")
+      ->type_name("RANKS");
 }
 
 }  // namespace
@@ -84,25 +66,18 @@ PlanRequest PlanArgs::request(const Session& session) const {
 
 void PlanArgs::add_to(CLI::App& app) {
   const OptionsOf group(app, "Split and plan");
-  CLI::Option* at = app.add_option("--at", stated.at, "also split at this op (repeatable)")
-                        ->type_name("OP")
-                        ->configurable();
+  CLI::Option* at = add_setting(app, "--at", stated.at, "OP", "also split at this op (repeatable)");
   if (app.get_option_no_throw("--no-split") == nullptr)  // pwviz draws no pieces then
     app.add_flag("!--no-split", stated.split,
                  "do not split: the whole rewritten graph is one piece, which is captured only if "
                  "all of its ops allow it")
         ->excludes(at)
         ->configurable();
-  app.add_option(
-         "--fold", fold,
-         "auto: structurally equal pieces form one class; none: each piece is its own class")
-      ->check(CLI::IsMember({"auto", "none"}))
-      ->capture_default_str()
-      ->configurable();
+  add_setting(app, "--fold", fold, CLI::IsMember({"auto", "none"}),
+              "auto: structurally equal pieces form one class; none: each piece is its own class");
   add_token_options(app, *this);
-  app.add_option("--loras", loras, "also capture for these numbers of LoRA adapters: 1,4")
-      ->type_name("LIST")
-      ->configurable();
+  add_setting(app, "--loras", loras, "LIST",
+              "also capture for these numbers of LoRA adapters: 1,4");
   app.add_option("--mode", stated.mode,
                  "what to capture: none, piecewise, full, full_decode_only, full_and_piecewise; "
                  "default: the rules' mode, else piecewise. Reduced if an op does not allow it")

@@ -1,5 +1,4 @@
 // The program pwviz: pictures of graphs, of their changes by a pipeline, and of their pieces.
-#include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "cli/guard.hpp"
 #include "cli/help/documentation.hpp"
 #include "cli/planning.hpp"
+#include "cli/settings.hpp"
 #include "pipeline/report/pictures.hpp"
 
 namespace pw::cli {
@@ -64,41 +64,27 @@ void add_input_options(CLI::App& app, VizArgs& args) {
           CLI::IsMember({"svg", "png", "pdf", "dot", "html", "txt", "md", "me.json", "sync.json"}))
       ->type_name("FORM")
       ->configurable();
-  app.add_option("--symbol", args.graph.symbols, "make input dims of a dump symbolic: n=arg0_1.0")
-      ->type_name("NAME=DIMS")
-      ->configurable();
+  add_setting(app, "--symbol", args.graph.symbols, "NAME=DIMS",
+              "make input dims of a dump symbolic: n=arg0_1.0");
   add_type_option(app, args.graph.types);
   args.rules.add_to(app);
 }
 
 /// Adds the options for what a picture shows, and how.
 void add_view_options(CLI::App& app, VizArgs& args) {
-  app.add_option("--pass", args.picture.pass,
-                 "show the graph after this pass (its name or number; input is the first)")
-      ->type_name("PASS")
-      ->configurable();
-  app.add_option("--view", args.view,
-                 fmt::format("initial view of a page: {}; overview, all and changes (cropped to "
-                             "what changed) also apply to other formats",
-                             fmt::join(view_names(), ", ")))
-      ->check(CLI::IsMember(view_names()))
-      ->capture_default_str()
-      ->configurable();
-  app.add_option(
-         "--overlay", args.picture.overlay,
-         "color nodes by numbers: a JSON object that maps names of nodes or values to numbers")
-      ->type_name("FILE")
-      ->configurable();
-  app.add_option("--collapse", args.collapse,
-                 "what to collapse into one box: auto, none, pieces, layers")
-      ->check(CLI::IsMember({"auto", "none", "pieces", "layers"}))
-      ->capture_default_str()
-      ->configurable();
-  app.add_option("--most-boxes", args.picture.viz.most_boxes,
-                 "fold whole pieces or layers above this number of boxes")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str()
-      ->configurable();
+  add_setting(app, "--pass", args.picture.pass, "PASS",
+              "show the graph after this pass (its name or number; input is the first)");
+  add_setting(app, "--view", args.view, CLI::IsMember(view_names()),
+              fmt::format("initial view of a page: {}; overview, all and changes (cropped to "
+                          "what changed) also apply to other formats",
+                          fmt::join(view_names(), ", ")));
+  add_setting(
+      app, "--overlay", args.picture.overlay, "FILE",
+      "color nodes by numbers: a JSON object that maps names of nodes or values to numbers");
+  add_setting(app, "--collapse", args.collapse, CLI::IsMember({"auto", "none", "pieces", "layers"}),
+              "what to collapse into one box: auto, none, pieces, layers");
+  add_setting(app, "--most-boxes", args.picture.viz.most_boxes, CLI::Range(1, 100000),
+              "fold whole pieces or layers above this number of boxes");
   app.add_flag("--times", args.picture.times,
                "include the times of passes in the page, which is otherwise reproducible")
       ->configurable();

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "cli/diagnostic_output.hpp"
 #include "cli/help/help_format.hpp"
 #include "cli/progress.hpp"
+#include "cli/settings.hpp"
 
 namespace pw::cli {
 namespace {
@@ -99,52 +99,34 @@ int exit_code_of(const Diagnostics& diagnostics) {
 }
 
 void add_type_option(CLI::App& app, std::vector<std::string>& types) {
-  app.add_option("--type", types,
-                 "type of an input that the dump does not state: x=bf16[n,64]; repeatable")
-      ->type_name("NAME=TYPE")
-      ->configurable();
+  add_setting(app, "--type", types, "NAME=TYPE",
+              "type of an input that the dump does not state: x=bf16[n,64]; repeatable");
 }
 
 void GraphOptions::add_to(CLI::App& app, bool required) {
   const OptionsOf group(app, "Graph");
   auto* graph = app.add_option("graph", path, std::string(kGraphFiles) + "; - is standard input");
   if (required) graph->required();
-  app.add_option("--symbol", symbols,
-                 "make input dims of a dump symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")
-      ->type_name("NAME=DIMS")
-      ->configurable();
+  add_setting(app, "--symbol", symbols, "NAME=DIMS",
+              "make input dims of a dump symbolic: n=arg0_1.0,arg6_1.0 (input.axis)");
   add_type_option(app, types);
-  app.add_option("--graph", number,
-                 "number of the graph, from 1, in a dump with several, such as a log, or a .pt2 "
-                 "with several models")
-      ->type_name("N")
-      ->configurable();
-  app.add_option("--input", inputs,
-                 "treat this value of a dump as an input that changes from call to call")
-      ->type_name("NAME")
-      ->configurable();
-  app.add_option("--weight", weights, "treat this input of a dump as a weight")
-      ->type_name("NAME")
-      ->configurable();
-  app.add_option("--buffer", buffers, "treat this input of a dump as a buffer")
-      ->type_name("NAME")
-      ->configurable();
-  app.add_option("--set", values,
-                 "set the value of a symbol: s0=4; repeatable, or with commas; default: taken from "
-                 "the tensors of --weights")
-      ->delimiter(',')
-      ->type_name("SYMBOL=N")
-      ->configurable();
-  app.add_option("--tokens-symbol", tokens,
-                 "symbol that counts the tokens of a step, if a graph has several symbols")
-      ->type_name("SYMBOL")
-      ->configurable();
-  app.add_option("--replicated", replicated,
-                 "inputs with equal contents on all ranks of a collective's group: comma-separated "
-                 "names, or `all`")
-      ->delimiter(',')
-      ->type_name("NAMES")
-      ->configurable();
+  add_setting(app, "--graph", number, "N",
+              "number of the graph, from 1, in a dump with several, such as a log, or a .pt2 "
+              "with several models");
+  add_setting(app, "--input", inputs, "NAME",
+              "treat this value of a dump as an input that changes from call to call");
+  add_setting(app, "--weight", weights, "NAME", "treat this input of a dump as a weight");
+  add_setting(app, "--buffer", buffers, "NAME", "treat this input of a dump as a buffer");
+  add_setting(app, "--set", values, "SYMBOL=N",
+              "set the value of a symbol: s0=4; repeatable, or with commas; default: taken from "
+              "the tensors of --weights")
+      ->delimiter(',');
+  add_setting(app, "--tokens-symbol", tokens, "SYMBOL",
+              "symbol that counts the tokens of a step, if a graph has several symbols");
+  add_setting(app, "--replicated", replicated, "NAMES",
+              "inputs with equal contents on all ranks of a collective's group: comma-separated "
+              "names, or `all`")
+      ->delimiter(',');
 }
 
 Graph load(const Session& session, const GraphSource& source, bool all) {
@@ -153,16 +135,12 @@ Graph load(const Session& session, const GraphSource& source, bool all) {
 
 void RuleOptions::add_to(CLI::App& app, bool pipeline_too) {
   const OptionsOf group(app, "Rules");
-  app.add_option("-r,--rules", rules,
-                 "rule file (.pwr), or a name in the built-in library, such as llm; repeatable")
-      ->type_name("FILE")
-      ->configurable();
+  add_setting(app, "-r,--rules", rules, "FILE",
+              "rule file (.pwr), or a name in the built-in library, such as llm; repeatable");
   if (pipeline_too)
     app.add_option("-p,--pipeline", pipeline, "pipeline, pass or rule to run, such as o2")
         ->configurable();
-  app.add_option("-D,--define", definitions, "set a param of the rules: -D tp=2")
-      ->type_name("NAME=VALUE")
-      ->configurable();
+  add_setting(app, "-D,--define", definitions, "NAME=VALUE", "set a param of the rules: -D tp=2");
 }
 
 LoadedRules load(const Session& session, const RuleSource& source, bool believe) {

@@ -1,9 +1,8 @@
 #include "pipeline/run/bench.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include "cli/commands.hpp"
 #include "cli/engine.hpp"
+#include "cli/settings.hpp"
 
 namespace pw::cli {
 namespace {
@@ -33,16 +32,12 @@ void add_bench_command(CLI::App& app, const Options& options) {
       "bench",
       "Time the steps of a planned graph: as planned, eagerly, and padded to the maximum size");
   args->add_to(*sub);
-  sub->add_option(
-         "--histogram", args->bench.histogram,
-         "run a step for each token count of this histogram and weight the totals by frequency "
-         "(instead of --tokens): a file in a format of pwr sizes, or lognormal, bimodal, uniform")
-      ->type_name("FILE")
-      ->configurable();
-  sub->add_option("--repeats", args->bench.repeats, "runs of each step; the median is reported")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str()
-      ->configurable();
+  add_setting(
+      *sub, "--histogram", args->bench.histogram, "FILE",
+      "run a step for each token count of this histogram and weight the totals by frequency "
+      "(instead of --tokens): a file in a format of pwr sizes, or lognormal, bimodal, uniform");
+  add_setting(*sub, "--repeats", args->bench.repeats, CLI::Range(1, 100000),
+              "runs of each step; the median is reported");
   sub->add_flag("--pieces", args->pieces, "also report times by piece class and size")
       ->configurable();
   sub->footer(

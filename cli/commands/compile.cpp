@@ -1,6 +1,5 @@
 #include "pipeline/run/compile.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/counted.hpp"
@@ -9,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/parts/labs.hpp"
 #include "cli/planning.hpp"
+#include "cli/settings.hpp"
 #include "pipeline/run/artifact.hpp"
 #include "pipeline/run/dump.hpp"
 #include "pipeline/symbol_values.hpp"
@@ -126,26 +126,18 @@ void add_compile_command(CLI::App& app, const Options& options) {
          "also write the graph before and after each pass, the pieces, all sources, plan.json and "
          "stats.json to this folder; with --quality and no graph, write each kernel's cubin")
       ->type_name("DIR");
-  sub->add_option("--arch", compile->compile.archs,
-                  "target architectures: sm_80,sm_90,sm_100,sm_120")
-      ->delimiter(',')
-      ->check(CLI::IsMember(cuda_architectures()))
-      ->capture_default_str()
-      ->configurable();
-  sub->add_option("--grouping", compile->grouping,
-                  "auto: fuse neighbouring row ops into one kernel; none: one kernel for each op, "
-                  "including fused ops")
-      ->check(CLI::IsMember({"auto", "none"}))
-      ->capture_default_str()
-      ->configurable();
+  add_setting(*sub, "--arch", compile->compile.archs, CLI::IsMember(cuda_architectures()),
+              "target architectures: sm_80,sm_90,sm_100,sm_120")
+      ->delimiter(',');
+  add_setting(*sub, "--grouping", compile->grouping, CLI::IsMember({"auto", "none"}),
+              "auto: fuse neighbouring row ops into one kernel; none: one kernel for each op, "
+              "including fused ops");
   sub->add_flag("--strict", compile->compile.strict,
                 "use exact division and roots and no fused multiply-add, to match the interpreter "
                 "bit for bit")
       ->configurable();
-  sub->add_option("--schedules", compile->compile.schedules,
-                  "schedule table written by `pwr tune`, or none; default: the built-in table")
-      ->type_name("FILE|none")
-      ->configurable();
+  add_setting(*sub, "--schedules", compile->compile.schedules, "FILE|none",
+              "schedule table written by `pwr tune`, or none; default: the built-in table");
   sub->add_option("--tokens", compile->compile.tokens,
                   "token count to select schedules for; default: the plan's largest capture size")
       ->check(CLI::Range(1, 1 << 24))
@@ -154,10 +146,8 @@ void add_compile_command(CLI::App& app, const Options& options) {
                   "with a .pwx: the backend to compile for, as in `pwr run`")
       ->capture_default_str()
       ->configurable();
-  sub->add_option("--driver", compile->driver, "with a .pwx for cuda: the driver, cuda or host")
-      ->check(CLI::IsMember({"cuda", "host"}))
-      ->capture_default_str()
-      ->configurable();
+  add_setting(*sub, "--driver", compile->driver, CLI::IsMember({"cuda", "host"}),
+              "with a .pwx for cuda: the driver, cuda or host");
   sub->add_flag("--sources-only", compile->compile.sources_only, "do not call NVRTC")
       ->configurable();
   if (labs() != nullptr) labs()->add_quality_options(*sub, compile->quality);
@@ -182,11 +172,9 @@ void add_tune_command(CLI::App& app, const Options& options) {
   sub->add_option("-o,--output", tune->output,
                   "output table; existing entries for other kernels are preserved")
       ->type_name("FILE");
-  sub->add_option("--arch", tune->tune.archs, "target architectures: sm_80,sm_90,sm_100,sm_120")
-      ->delimiter(',')
-      ->check(CLI::IsMember(cuda_architectures()))
-      ->capture_default_str()
-      ->configurable();
+  add_setting(*sub, "--arch", tune->tune.archs, CLI::IsMember(cuda_architectures()),
+              "target architectures: sm_80,sm_90,sm_100,sm_120")
+      ->delimiter(',');
   sub->add_option("--tokens", tune->tokens, "token counts to tune for")
       ->type_name("LIST")
       ->capture_default_str()

@@ -1,8 +1,8 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/counted.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 #include "pipeline/compare.hpp"
 
 namespace pw::cli {
@@ -63,21 +63,14 @@ void add_diff_command(CLI::App& app, const Options& options) {
       "diff", "Show the differences between two graphs; exit with 1 if there are any");
   sub->add_option("before", args->before.path, kGraphFiles)->required();
   sub->add_option("after", args->after.path, "the other graph")->required();
-  sub->add_option("--symbol", args->symbols,
-                  "make input dims of the dumps symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")
-      ->type_name("NAME=DIMS")
-      ->configurable();
+  add_setting(*sub, "--symbol", args->symbols, "NAME=DIMS",
+              "make input dims of the dumps symbolic: n=arg0_1.0,arg6_1.0 (input.axis)");
   add_type_option(*sub, args->types);
-  sub->add_option("--fold", args->fold,
-                  "auto: group changes that are equal up to names and layers in one row; none: one "
-                  "row for each")
-      ->check(CLI::IsMember({"auto", "none"}))
-      ->capture_default_str()
-      ->configurable();
-  sub->add_option("--limit", args->limit, "maximum number of rows to print; 0: all")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str()
-      ->configurable();
+  add_setting(*sub, "--fold", args->fold, CLI::IsMember({"auto", "none"}),
+              "auto: group changes that are equal up to names and layers in one row; none: one "
+              "row for each");
+  add_setting(*sub, "--limit", args->limit, CLI::NonNegativeNumber,
+              "maximum number of rows to print; 0: all");
   sub->footer(
       "Names, groups, sources and the order of nodes are ignored. Inputs are matched by name if "
       "both graphs have the same input names, and by use otherwise.\n"

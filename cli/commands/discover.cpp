@@ -1,9 +1,9 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/io/file.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 #include "discover/discover_rules.hpp"
 
 namespace pw::cli {
@@ -52,30 +52,19 @@ void add_discover_command(CLI::App& app, const Options& options) {
                      fmt::join(kOps, ",")))
       ->delimiter(',')
       ->configurable();
-  sub->add_option("--from", args->from,
-                  "search windows of a few nodes in these graphs for cheaper equivalents")
-      ->type_name("GRAPH")
-      ->configurable();
-  sub->add_option("--often", args->request.often, "only windows that occur at least this often")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str()
-      ->configurable();
+  add_setting(*sub, "--from", args->from, "GRAPH",
+              "search windows of a few nodes in these graphs for cheaper equivalents");
+  add_setting(*sub, "--often", args->request.often, CLI::Range(1, 1000000),
+              "only windows that occur at least this often");
   sub->add_option("--symbol", args->symbols, "make an axis of a dump symbolic: n=arg0_1.0")
       ->configurable();
   add_type_option(*sub, args->types);
-  sub->add_option("--derives", args->derives,
-                  "rule files or library names: report how many of their rules the discovered "
-                  "rules derive, and how many it takes")
-      ->type_name("RULES")
-      ->configurable();
-  sub->add_option("--nodes", args->request.nodes, "maximum nodes of a graph")
-      ->check(CLI::Range(1, 3))
-      ->capture_default_str()
-      ->configurable();
-  sub->add_option("--inputs", args->request.inputs, "maximum inputs of a graph")
-      ->check(CLI::Range(1, 4))
-      ->capture_default_str()
-      ->configurable();
+  add_setting(*sub, "--derives", args->derives, "RULES",
+              "rule files or library names: report how many of their rules the discovered "
+              "rules derive, and how many it takes");
+  add_setting(*sub, "--nodes", args->request.nodes, CLI::Range(1, 3), "maximum nodes of a graph");
+  add_setting(*sub, "--inputs", args->request.inputs, CLI::Range(1, 4),
+              "maximum inputs of a graph");
   sub->add_option("--seed", args->request.seed, "seed of the numbers that distinguish graphs")
       ->capture_default_str()
       ->configurable();

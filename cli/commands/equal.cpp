@@ -1,9 +1,9 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/io/file.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 #include "proof/equal/equality.hpp"
 #include "proof/equal/relation_text.hpp"
 
@@ -64,16 +64,12 @@ void add_equal_command(CLI::App& app, const Options& options) {
   sub->add_option("single", args->single.path, kGraphFiles)->required();
   sub->add_option("ranks", args->ranks, "the graphs of the ranks, in order; or one other graph")
       ->required();
-  sub->add_option("--relation", args->relation,
-                  "relation file: how inputs of the first graph correspond to those of the ranks, "
-                  "and claims about outputs; default: inputs with the same name are equal, and so "
-                  "are all outputs")
-      ->type_name("FILE")
-      ->configurable();
-  sub->add_option("--symbol", args->symbols,
-                  "make input dims of the dumps symbolic: n=arg0_1.0,arg6_1.0 (input.axis)")
-      ->type_name("NAME=DIMS")
-      ->configurable();
+  add_setting(*sub, "--relation", args->relation, "FILE",
+              "relation file: how inputs of the first graph correspond to those of the ranks, "
+              "and claims about outputs; default: inputs with the same name are equal, and so "
+              "are all outputs");
+  add_setting(*sub, "--symbol", args->symbols, "NAME=DIMS",
+              "make input dims of the dumps symbolic: n=arg0_1.0,arg6_1.0 (input.axis)");
   add_type_option(*sub, args->types);
   sub->footer(
       "A relation has one line for each input, starting with the name in the first graph:\n"

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,6 +7,7 @@
 #include "base/io/file.hpp"
 #include "base/io/shown_path.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 #include "studies/study_page.hpp"
 
 namespace pw::cli {
@@ -143,38 +143,26 @@ void run_explore(const Options& options, const ExploreArgs& args) {
 }
 
 void add_space_options(CLI::App& sub, ExploreArgs& args) {
-  sub.add_option("--space", args.explore.space,
-                 "use this `explore` item of the rules; options override it")
-      ->type_name("NAME")
-      ->configurable();
-  sub.add_option("--passes", args.explore.passes,
-                 "reorder only these passes, and run the others of the pipeline before or after "
-                 "them, as written; default: reorder all")
-      ->delimiter(',')
-      ->type_name("LIST")
-      ->configurable();
-  sub.add_option("--before", args.before, "a:b, only orders in which a runs before b")
-      ->type_name("A:B")
-      ->configurable();
-  sub.add_option(
-         "--by", args.explore.by,
-         "costs of an order: nodes, ops, bytes, launches, peak_bytes, modelled_us, measured_us, "
-         "compile_ms; the first ranks the orders, all form the Pareto front; default: nodes")
-      ->delimiter(',')
-      ->type_name("COSTS")
-      ->configurable();
+  add_setting(sub, "--space", args.explore.space, "NAME",
+              "use this `explore` item of the rules; options override it");
+  add_setting(sub, "--passes", args.explore.passes, "LIST",
+              "reorder only these passes, and run the others of the pipeline before or after "
+              "them, as written; default: reorder all")
+      ->delimiter(',');
+  add_setting(sub, "--before", args.before, "A:B", "a:b, only orders in which a runs before b");
+  add_setting(
+      sub, "--by", args.explore.by, "COSTS",
+      "costs of an order: nodes, ops, bytes, launches, peak_bytes, modelled_us, measured_us, "
+      "compile_ms; the first ranks the orders, all form the Pareto front; default: nodes")
+      ->delimiter(',');
   sub.add_flag("--subsets", args.explore.subsets, "also try leaving passes out")->configurable();
-  sub.add_option("--with", args.with, "try each of these values of a param: tp=1,2,4; repeatable")
-      ->type_name("NAME=VALUES")
-      ->configurable();
-  sub.add_option("--token-ranges", args.tokens, "try each of these token ranges: 1..256,257..8192")
-      ->type_name("RANGES")
-      ->configurable();
-  sub.add_option("--over", args.over,
-                 "comma-separated rules: try each order of precedence among them, in addition to "
-                 "the written one")
-      ->type_name("RULES")
-      ->configurable();
+  add_setting(sub, "--with", args.with, "NAME=VALUES",
+              "try each of these values of a param: tp=1,2,4; repeatable");
+  add_setting(sub, "--token-ranges", args.tokens, "RANGES",
+              "try each of these token ranges: 1..256,257..8192");
+  add_setting(sub, "--over", args.over, "RULES",
+              "comma-separated rules: try each order of precedence among them, in addition to "
+              "the written one");
   sub.add_option("--backend", args.explore.backend, "backend for measured_us and compile_ms")
       ->capture_default_str()
       ->type_name("NAME")
@@ -185,11 +173,8 @@ void add_space_options(CLI::App& sub, ExploreArgs& args) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->type_name("N")
       ->configurable();
-  sub.add_option("--repeats", args.explore.repeats,
-                 "runs of each measured step; the median is reported")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str()
-      ->configurable();
+  add_setting(sub, "--repeats", args.explore.repeats, CLI::Range(1, 100000),
+              "runs of each measured step; the median is reported");
 }
 
 void add_study_options(CLI::App& sub, ExploreArgs& args) {
@@ -202,9 +187,7 @@ void add_study_options(CLI::App& sub, ExploreArgs& args) {
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("N")
       ->configurable();
-  sub.add_option("--seed", args.seed, "with --sample: the random seed; default: 1")
-      ->type_name("N")
-      ->configurable();
+  add_setting(sub, "--seed", args.seed, "N", "with --sample: the random seed; default: 1");
   sub.add_option("--shard", args.shard, "only run part I of N of the study: 2/8")
       ->capture_default_str()
       ->type_name("I/N")
@@ -217,10 +200,8 @@ void add_study_options(CLI::App& sub, ExploreArgs& args) {
                  "write an HTML page with the states, the best path, the Pareto front, and which "
                  "rule takes whose nodes")
       ->type_name("FILE");
-  sub.add_option("--most", args.most, "number of final graphs or orders to show, best first")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str()
-      ->configurable();
+  add_setting(sub, "--most", args.most, CLI::Range(1, 1'000'000),
+              "number of final graphs or orders to show, best first");
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "pipeline/extract.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/io/file.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 
 namespace pw::cli {
 namespace {
@@ -70,11 +70,8 @@ void add_extract_command(CLI::App& app, const Options& options) {
       ->required()
       ->type_name("FILES");
   args->rules.add_to(*sub);
-  sub->add_option("--solver", args->extract.solver,
-                  "own: branch and bound with a step limit; cbc: COIN-OR's CBC, with a time limit")
-      ->check(CLI::IsMember({"own", "cbc"}))
-      ->capture_default_str()
-      ->configurable();
+  add_setting(*sub, "--solver", args->extract.solver, CLI::IsMember({"own", "cbc"}),
+              "own: branch and bound with a step limit; cbc: COIN-OR's CBC, with a time limit");
   sub->add_option("--steps", args->extract.steps, "step limit of the own solver")
       ->capture_default_str()
       ->type_name("N")

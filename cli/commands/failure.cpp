@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/counted.hpp"
@@ -6,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/failure_options.hpp"
 #include "cli/help/help_format.hpp"
+#include "cli/settings.hpp"
 #include "failures/bisect.hpp"
 #include "failures/reduce.hpp"
 #include "pipeline/check/check.hpp"
@@ -23,10 +23,8 @@ struct FailureArgs {
     graph.add_to(app);
     rules.add_to(app);
     failure.add_to(app, order);
-    app.add_option("--runs", most_runs, "maximum number of graphs to test")
-        ->check(CLI::Range(2, 1'000'000))
-        ->capture_default_str()
-        ->configurable();
+    add_setting(app, "--runs", most_runs, CLI::Range(2, 1'000'000),
+                "maximum number of graphs to test");
   }
 };
 
@@ -77,17 +75,13 @@ void FailureOptions::add_to(CLI::App& app, bool order) {
       "rewriting; without them, the latter is appended. Exit code 0: good; 125 or a timeout: "
       "unknown; any other code or a signal: bad");
   by_command->type_name("WORDS");
-  app.add_option("--timeout", stated.seconds, "with --command: time limit of a run, in seconds")
-      ->check(CLI::Range(0.01, 1e6))
-      ->needs(by_command)
-      ->capture_default_str()
-      ->configurable();
-  CLI::Option* by_code = app.add_option("--code", stated.code,
-                                        "test for this diagnostic of the rewrite or of the graph "
-                                        "verifier instead of comparing results: PW1103")
-                             ->type_name("CODE")
-                             ->excludes(by_command)
-                             ->configurable();
+  add_setting(app, "--timeout", stated.seconds, CLI::Range(0.01, 1e6),
+              "with --command: time limit of a run, in seconds")
+      ->needs(by_command);
+  CLI::Option* by_code = add_setting(app, "--code", stated.code, "CODE",
+                                     "test for this diagnostic of the rewrite or of the graph "
+                                     "verifier instead of comparing results: PW1103")
+                             ->excludes(by_command);
   if (order)
     app.add_flag("--order", stated.order,
                  "test whether the result depends on the order of rewrites, as in fuzz-order, "
@@ -95,10 +89,8 @@ void FailureOptions::add_to(CLI::App& app, bool order) {
         ->excludes(by_command)
         ->excludes(by_code)
         ->configurable();
-  app.add_option("--tokens", tokens,
-                 "token counts of the steps whose results are compared; default: 1,5")
-      ->type_name("LIST")
-      ->configurable();
+  add_setting(app, "--tokens", tokens, "LIST",
+              "token counts of the steps whose results are compared; default: 1,5");
   app.add_option("--seed", stated.seed, "seed of weights, inputs and orders")
       ->capture_default_str()
       ->configurable();

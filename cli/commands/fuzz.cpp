@@ -1,9 +1,9 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/counted.hpp"
 #include "base/io/file.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 #include "pipeline/check/check.hpp"
 #include "pipeline/check/fuzz_order.hpp"
 
@@ -70,10 +70,8 @@ void add_fuzz_command(CLI::App& app, const Options& options) {
                                  "that the result is the same");
   args->graph.add_to(*sub);
   args->rules.add_to(*sub);
-  sub->add_option("--orders", args->fuzz.options.orders, "number of orders to try")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str()
-      ->configurable();
+  add_setting(*sub, "--orders", args->fuzz.options.orders, CLI::Range(1, 10000),
+              "number of orders to try");
   sub->add_option("--seed", args->fuzz.options.seed, "seed of the orders")
       ->capture_default_str()
       ->configurable();

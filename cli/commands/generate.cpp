@@ -1,11 +1,11 @@
 #include "pipeline/generate.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/counted.hpp"
 #include "base/io/standard_output.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 #include "pipeline/folder.hpp"
 #include "pipeline/optimize.hpp"
 
@@ -53,13 +53,10 @@ void add_model_options(CLI::App& app, ModelRequest& request) {
   add_number(app, request, "vocab", "rows of the embedding");
   add_number(app, request, "max-tokens", "maximum tokens of a step");
   app.add_option("--eps", request.model.eps, "epsilon of all norms")->configurable();
-  app.add_option("--quant", request.model.quant,
-                 "quantisation of linear layers: none, fp8 (one static scale for each tensor), "
-                 "fp8-token (one for each row), fp8-group (one for --group neighbours), nvfp4 (one "
-                 "for 16 neighbours)")
-      ->check(CLI::IsMember(model_quantisations()))
-      ->capture_default_str()
-      ->configurable();
+  add_setting(app, "--quant", request.model.quant, CLI::IsMember(model_quantisations()),
+              "quantisation of linear layers: none, fp8 (one static scale for each tensor), "
+              "fp8-token (one for each row), fp8-group (one for --group neighbours), nvfp4 (one "
+              "for 16 neighbours)");
   add_number(app, request, "group",
              "with fp8-group: number of neighbours that share a scale, default 128");
   add_number(app, request, "tp", "tensor-parallel ranks: local widths and all_reduce");

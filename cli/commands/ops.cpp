@@ -1,8 +1,8 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/counted.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 #include "pipeline/report/op_list.hpp"
 
 namespace pw::cli {
@@ -60,9 +60,8 @@ void add_ops_command(CLI::App& app, const Options& options) {
                   "output format: text, json, csv, or md for the page docs/ops.md")
       ->check(CLI::IsMember({"text", "json", "csv", "md"}))
       ->configurable();
-  sub->add_option("--backend", args->wanted.backend, "only list ops that this backend runs")
-      ->type_name("NAME")
-      ->configurable();
+  add_setting(*sub, "--backend", args->wanted.backend, "NAME",
+              "only list ops that this backend runs");
   sub->add_flag("--splitting", args->wanted.splitting, "only list ops at which a graph is split")
       ->configurable();
   sub->footer(

@@ -1,7 +1,5 @@
 #include <map>
-#include <optional>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/io/file.hpp"
@@ -9,6 +7,7 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/planning.hpp"
+#include "cli/settings.hpp"
 #include "pipeline/compare.hpp"
 #include "pipeline/report/dispatch_table.hpp"
 #include "pipeline/report/plan_tables.hpp"
@@ -143,11 +142,9 @@ void add_plan_command(CLI::App& app, const Options& options) {
   args->rules.add_to(*sub);
   args->plan.add_to(*sub);
   sub->add_option("-o,--output", args->output, "output file, plan.json; default: standard output");
-  sub->add_option("--explain-dispatch", args->steps,
-                  "explain how a step is dispatched, instead of printing the plan; a step is the "
-                  "new tokens of its sequences: 300 or 1,1,5 or 64x1,5 (repeatable)")
-      ->type_name("STEP")
-      ->configurable();
+  add_setting(*sub, "--explain-dispatch", args->steps, "STEP",
+              "explain how a step is dispatched, instead of printing the plan; a step is the "
+              "new tokens of its sequences: 300 or 1,1,5 or 64x1,5 (repeatable)");
   sub->add_option("--active-loras", args->active_loras, "LoRA adapters that these steps use")
       ->check(CLI::Range(0, 65536))
       ->configurable();
@@ -155,10 +152,9 @@ void add_plan_command(CLI::App& app, const Options& options) {
       ->configurable();
   sub->add_flag("--stats", args->stats, "print counters: pieces, classes, compilations, captures")
       ->configurable();
-  sub->add_option("--diff", args->compared, "compare two plans instead; exit with 1 if they differ")
-      ->type_name("A B")
-      ->expected(2)
-      ->configurable();
+  add_setting(*sub, "--diff", args->compared, "A B",
+              "compare two plans instead; exit with 1 if they differ")
+      ->expected(2);
   sub->footer(
       "Examples:\n"
       "  pwr plan model.json -r llm -p o2 --max-tokens 8192 --ranges 8,32 -o plan.json\n"

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "cli/engine.hpp"
 #include "cli/folded.hpp"
 #include "cli/parts/labs.hpp"
+#include "cli/settings.hpp"
 #include "engines/python_functions.hpp"
 #include "engines/rank_library.hpp"
 #include "pipeline/judge/prove_run.hpp"
@@ -344,15 +344,12 @@ void add_run_command(CLI::App& app, const Options& options) {
          "--save", args->run.save,
          "write the outputs to this safetensors file, as NAME@STEP if there are several steps")
       ->type_name("FILE");
-  CLI::Option* expect =
-      sub->add_option(
-             "--expect", args->run.expect,
-             "compare the outputs with those of another system in this safetensors file, matched "
-             "by name or else by order; the RMS of the difference must not exceed the error of the "
-             "unrewritten graph, measured as with --check, or else each element must be within "
-             "--rtol and --atol; exit with 4 if an output differs by more")
-          ->type_name("FILE")
-          ->configurable();
+  CLI::Option* expect = add_setting(
+      *sub, "--expect", args->run.expect, "FILE",
+      "compare the outputs with those of another system in this safetensors file, matched "
+      "by name or else by order; the RMS of the difference must not exceed the error of the "
+      "unrewritten graph, measured as with --check, or else each element must be within "
+      "--rtol and --atol; exit with 4 if an output differs by more");
   sub->add_option(
          "--rtol", args->run.tolerance.relative,
          "with --expect: relative tolerance of each element; default with --atol alone: by dtype")
@@ -401,11 +398,9 @@ void add_report_command(CLI::App& app, const Options& options) {
                   "report.html: a page with the graph after each pass; report.txt, or - for "
                   "standard output: text; report.md: Markdown; report.json: data, for --diff")
       ->capture_default_str();
-  sub->add_option("--diff", reported->compared,
-                  "compare two .json reports instead; exit with 1 if they differ")
-      ->type_name("A B")
-      ->expected(2)
-      ->configurable();
+  add_setting(*sub, "--diff", reported->compared, "A B",
+              "compare two .json reports instead; exit with 1 if they differ")
+      ->expected(2);
   sub->footer(
       "A report contains nothing about the machine; without --times, the same input gives the same "
       "bytes.\n"

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -16,6 +15,7 @@
 #include "base/printable.hpp"
 #include "base/try.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 #include "dsl/used_file.hpp"
 #include "graph/text/graph_json.hpp"
 #include "serve/answering.hpp"
@@ -160,27 +160,19 @@ void add_serve_command(CLI::App& app, const Options& options) {
       "serve", "Serve a local web page that shows the effect of rules on a graph as you type");
   sub->add_option("file", args->file,
                   std::string(kGraphFiles) + "; or a share file that the page saved");
-  sub->add_option("-r,--rules", args->rules,
-                  "a rule file (.pwr), or a name of the built-in library, such as llm")
-      ->type_name("FILE")
-      ->configurable();
+  add_setting(*sub, "-r,--rules", args->rules, "FILE",
+              "a rule file (.pwr), or a name of the built-in library, such as llm");
   sub->add_option("-p,--pipeline", args->pipeline,
                   "the pipeline, pass or rule to run; without it, the first that the rules declare")
       ->configurable();
-  sub->add_option("--symbol", args->symbols, "make input dims of a dump symbolic: n=arg0_1.0")
-      ->type_name("NAME=DIMS")
-      ->configurable();
-  sub->add_option("--port", args->port, "port on 127.0.0.1; 0: any free port")
-      ->check(CLI::Range(0, 65535))
-      ->type_name("PORT")
-      ->capture_default_str()
-      ->configurable();
-  sub->add_option("--time-limit", args->seconds,
-                  "time limit of checking, rewriting and drawing, in seconds")
-      ->check(CLI::Range(1, 3600))
-      ->type_name("SECONDS")
-      ->capture_default_str()
-      ->configurable();
+  add_setting(*sub, "--symbol", args->symbols, "NAME=DIMS",
+              "make input dims of a dump symbolic: n=arg0_1.0");
+  add_setting(*sub, "--port", args->port, CLI::Range(0, 65535),
+              "port on 127.0.0.1; 0: any free port")
+      ->type_name("PORT");
+  add_setting(*sub, "--time-limit", args->seconds, CLI::Range(1, 3600),
+              "time limit of checking, rewriting and drawing, in seconds")
+      ->type_name("SECONDS");
   sub->add_flag("--no-open", args->no_open, "do not open a browser")->configurable();
   sub->add_flag("--answer", args->answer)->group("");  // started by the server itself
   sub->footer(

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,6 +6,7 @@
 #include "base/io/standard_output.hpp"
 #include "cli/commands.hpp"
 #include "cli/planning.hpp"
+#include "cli/settings.hpp"
 #include "pipeline/capture_sizes.hpp"
 
 namespace pw::cli {
@@ -83,20 +83,13 @@ void add_sizes_command(CLI::App& app, const Options& options) {
       ->delimiter(',')
       ->capture_default_str()
       ->configurable();
-  sub->add_option("--times", args->sizes.times,
-                  "measured seconds of a captured step, one size a line: `16 0.0021`; default: a "
-                  "roofline model")
-      ->type_name("FILE")
-      ->configurable();
-  sub->add_option("--graphs", args->sizes.graphs, "capture at most this many sizes")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str()
-      ->configurable();
-  sub->add_option("--graph-seconds", args->sizes.graph_seconds,
-                  "minimum seconds that a captured size must save over all steps of the histogram")
-      ->check(CLI::Range(0.0, 1e9))
-      ->capture_default_str()
-      ->configurable();
+  add_setting(*sub, "--times", args->sizes.times, "FILE",
+              "measured seconds of a captured step, one size a line: `16 0.0021`; default: a "
+              "roofline model");
+  add_setting(*sub, "--graphs", args->sizes.graphs, CLI::Range(0, 4096),
+              "capture at most this many sizes");
+  add_setting(*sub, "--graph-seconds", args->sizes.graph_seconds, CLI::Range(0.0, 1e9),
+              "minimum seconds that a captured size must save over all steps of the histogram");
   sub->add_flag("--list", args->list, "only print the chosen sizes, for --sizes")->configurable();
   sub->add_option("-o,--output", args->output, "write a plot of time against the number of graphs")
       ->type_name("FILE.svg");

@@ -1,9 +1,8 @@
 #include "pipeline/check/test.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include "base/io/file.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 
 namespace pw::cli {
 namespace {
@@ -39,13 +38,10 @@ void add_test_command(CLI::App& app, const Options& options) {
       "test", "Run the tests in rule files, and compare the counts in .counts.json files");
   sub->add_option("paths", test->test.paths, "rule files, count files, or folders of them")
       ->required();
-  sub->add_option("--only", test->test.only, "only run tests whose name contains this text")
-      ->type_name("TEXT")
-      ->configurable();
-  sub->add_option("-D,--define", test->test.definitions,
-                  "set a param, unless a test sets it: -D tp=2")
-      ->type_name("NAME=VALUE")
-      ->configurable();
+  add_setting(*sub, "--only", test->test.only, "TEXT",
+              "only run tests whose name contains this text");
+  add_setting(*sub, "-D,--define", test->test.definitions, "NAME=VALUE",
+              "set a param, unless a test sets it: -D tp=2");
   sub->add_flag("--update", test->test.update,
                 "correct the counts of failed `expect R == 3` and of .counts.json files; other "
                 "failures are unchanged");

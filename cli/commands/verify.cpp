@@ -1,12 +1,12 @@
 #include <map>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/counted.hpp"
 #include "base/io/file.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 #include "cli/verdict_rows.hpp"
 #include "pipeline/report/junit.hpp"
 
@@ -117,10 +117,8 @@ void add_verify_command(CLI::App& app, const Options& options) {
       ->type_name("LIST")
       ->capture_default_str()
       ->configurable();
-  sub->add_option("--graph", args->graph,
-                  "also check the traits of the ops that this graph declares")
-      ->type_name("FILE")
-      ->configurable();
+  add_setting(*sub, "--graph", args->graph, "FILE",
+              "also check the traits of the ops that this graph declares");
   sub->add_option("--junit", args->junit, "also write the verdicts as JUnit XML")
       ->type_name("FILE");
   sub->footer(

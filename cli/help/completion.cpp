@@ -17,13 +17,6 @@ std::vector<std::string> names_of(const OptionRow& row) {
   return out;
 }
 
-std::vector<std::string> names_below(const CLI::App& command) {
-  std::vector<std::string> out;
-  for (const CLI::App* below : command.get_subcommands([](const CLI::App*) { return true; }))
-    out.push_back(below->get_name());
-  return out;
-}
-
 /// Single quotes may contain anything except single quotes.
 std::string in_quotes(const std::string& text) {
   std::string out = "'";

@@ -1,6 +1,5 @@
 #include "cli/parts/quality.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +8,7 @@
 #include "base/printable.hpp"
 #include "cli/help/help_format.hpp"
 #include "cli/output.hpp"
+#include "cli/settings.hpp"
 #include "kernel_reports/kernel_quality.hpp"
 
 namespace pw::cli {
@@ -59,11 +59,8 @@ void add_quality_options(CLI::App& app, QualityArgs& args) {
       ->delimiter(',')
       ->capture_default_str()
       ->configurable();
-  app.add_option(
-         "--baseline", args.baseline,
-         "compare with a file written by --quality -o FILE.json; exit with 1 if they differ")
-      ->type_name("FILE.json")
-      ->configurable();
+  add_setting(app, "--baseline", args.baseline, "FILE.json",
+              "compare with a file written by --quality -o FILE.json; exit with 1 if they differ");
 }
 
 void judge_functions(const Session& session, const QualityArgs& args, const CompileRequest& compile,
