@@ -4,10 +4,10 @@
 #include <sys/resource.h>
 
 #include "bench/measure.hpp"
+#include "bench/scan.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/text/text.hpp"
 #include "graph/verify.hpp"
-#include "rewriter/matcher/scan.hpp"
 
 namespace pw::bench {
 namespace {

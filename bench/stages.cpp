@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "bench/measure.hpp"
+#include "bench/scan.hpp"
 #include "graph/text/text.hpp"
-#include "rewriter/matcher/scan.hpp"
 
 namespace pw::bench {
 namespace {

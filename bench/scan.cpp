@@ -1,4 +1,4 @@
-#include "rewriter/matcher/scan.hpp"
+#include "bench/scan.hpp"
 
 #include "rewriter/engine/engine.hpp"
 #include "rewriter/engine/legality.hpp"
