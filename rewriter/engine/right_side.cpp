@@ -33,14 +33,6 @@ std::size_t length_of_lists(const Rule& rule, const Match& match) {
   return 0;
 }
 
-std::vector<ValueId> values_of(const Env& env, const std::string& name) {
-  const auto bound = env.find(name);
-  if (bound == env.end()) return {};
-  if (const auto* value = std::get_if<ValueId>(&bound->second)) return {*value};
-  if (const auto* list = std::get_if<std::vector<ValueId>>(&bound->second)) return *list;
-  return {};
-}
-
 }  // namespace
 
 Status build_right_side(Graph& graph, const Rule& rule, const Match& match, Env& env,
@@ -61,7 +53,7 @@ Result<std::vector<OutputPair>> outputs_of(const Graph& graph, const RuleLayout&
   for (std::size_t i = 0; i < rule.outputs.size(); ++i) {
     const std::string& name = rule.outputs[i];
     const std::vector<ValueId> from = result_values(graph, rule, match, layout.outputs[i]);
-    const std::vector<ValueId> to = values_of(env, name);
+    const std::vector<ValueId> to = bound_values(env, name);
     if (from.size() != to.size() && !to.empty())
       return fail(rule.name_span, "N06",
                   fmt::format("`{}` is a list of {}, but the right side makes {}", name,

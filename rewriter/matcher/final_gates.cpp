@@ -71,7 +71,7 @@ bool FinalGates::check_closed(SearchState& state, const Match& match) {
   // Distinct values may coincide, but the right side cannot read a value that the match removes.
   const NodeSet own(own_nodes(graph_, layout_, match));
   for (const std::string& name : layout_.reads)
-    for (ValueId value : values_of(name, state)) {
+    for (ValueId value : bound_values(state.env, name)) {
       NodeId producer = value.valid() ? graph_.producer(value) : NodeId();
       if (!producer.valid() || !own.contains(producer)) continue;
       return scope_.reject(state, "N08", rule_.values[rule_.value_named(name)].span, producer, [&] {
@@ -80,15 +80,6 @@ bool FinalGates::check_closed(SearchState& state, const Match& match) {
       });
     }
   return ++state.gate, true;
-}
-
-/// Returns the values that a name of a value or of a list is bound to.
-std::vector<ValueId> FinalGates::values_of(const std::string& name, const SearchState& state) {
-  const auto bound = state.env.find(name);
-  if (bound == state.env.end()) return {};
-  if (const auto* value = std::get_if<ValueId>(&bound->second)) return {*value};
-  if (const auto* list = std::get_if<std::vector<ValueId>>(&bound->second)) return *list;
-  return {};
 }
 
 /// Checks `where`: N09 if false, N06 with the known facts if undecided.

@@ -1,7 +1,6 @@
 // Gates after the last node.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "rewriter/matcher/node_gates.hpp"
@@ -30,7 +29,6 @@ class FinalGates {
                 NodeId& last);
   [[nodiscard]] std::vector<NodeId> candidates(const SearchStep& step,
                                                const SearchState& state) const;
-  static std::vector<ValueId> values_of(const std::string& name, const SearchState& state);
 
   SearchScope& scope_;
   const Graph& graph_;

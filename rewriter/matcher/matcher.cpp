@@ -22,6 +22,14 @@ std::vector<std::uint64_t> position_of(const Graph& graph, const RuleLayout& lay
 
 }  // namespace
 
+std::vector<ValueId> bound_values(const Env& env, const std::string& name) {
+  const auto bound = env.find(name);
+  if (bound == env.end()) return {};
+  if (const auto* value = std::get_if<ValueId>(&bound->second)) return {*value};
+  if (const auto* list = std::get_if<std::vector<ValueId>>(&bound->second)) return *list;
+  return {};
+}
+
 std::optional<Match> match_at(const Graph& graph, const RunRules& rules, RuleId rule, NodeId anchor,
                               const Env& params, Rejection* why) {
   RuleLayout layout = lay_out(rules, rule);

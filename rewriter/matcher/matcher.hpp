@@ -20,6 +20,9 @@ struct Condition {
   std::string text;      ///< as written, for people
 };
 
+/// Returns the values that a name of a value or of a list is bound to.
+std::vector<ValueId> bound_values(const Env& env, const std::string& name);
+
 struct Match {
   RuleId rule;
   std::vector<NodeId> nodes;  ///< by PatternNodeId; invalid for those of members and `unless`
