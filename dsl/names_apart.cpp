@@ -26,48 +26,31 @@ struct Declared {
   bool data = false;  ///< items with the same text are equal
 };
 
+template <class Item>
+std::optional<Declared> named(const char* what, const Item& item, Space space, bool data = false) {
+  Span place = item.span;
+  if constexpr (requires { item.name_span; }) place = item.name_span;
+  return Declared{what, item.name, place, item.span, space, data};
+}
+
 std::optional<Declared> declared_by(const ast::Use&) { return std::nullopt; }
 std::optional<Declared> declared_by(const ast::ForeignItem&) { return std::nullopt; }
 std::optional<Declared> declared_by(const ast::GraphItem&) { return std::nullopt; }
 std::optional<Declared> declared_by(const ast::Capture& c) {
   return Declared{"capture", "capture", c.span, c.span, nullptr};
 }
-std::optional<Declared> declared_by(const ast::Param& i) {
-  return Declared{"param", i.name, i.span, i.span, &ItemNames::params, true};
-}
-std::optional<Declared> declared_by(const ast::Extern& i) {
-  return Declared{"extern", i.name, i.span, i.span, &ItemNames::externs, true};
-}
-std::optional<Declared> declared_by(const ast::OpItem& i) {
-  return Declared{"op", i.name, i.name_span, i.span, &ItemNames::callees};
-}
-std::optional<Declared> declared_by(const ast::Table& i) {
-  return Declared{"table", i.name, i.name_span, i.span, &ItemNames::tables, true};
-}
-std::optional<Declared> declared_by(const ast::Pattern& i) {
-  return Declared{"pattern", i.name, i.name_span, i.span, &ItemNames::callees, true};
-}
-std::optional<Declared> declared_by(const ast::Rule& i) {
-  return Declared{"rule", i.name, i.name_span, i.span, &ItemNames::strategies};
-}
-std::optional<Declared> declared_by(const ast::Group& i) {
-  return Declared{"group", i.name, i.name_span, i.span, &ItemNames::strategies};
-}
-std::optional<Declared> declared_by(const ast::Pass& i) {
-  return Declared{"pass", i.name, i.name_span, i.span, &ItemNames::strategies};
-}
-std::optional<Declared> declared_by(const ast::Pipeline& i) {
-  return Declared{"pipeline", i.name, i.name_span, i.span, &ItemNames::strategies};
-}
-std::optional<Declared> declared_by(const ast::Split& i) {
-  return Declared{"split", i.name, i.span, i.span, &ItemNames::splits};
-}
-std::optional<Declared> declared_by(const ast::Explore& i) {
-  return Declared{"explore", i.name, i.name_span, i.span, &ItemNames::explores};
-}
-std::optional<Declared> declared_by(const ast::Test& i) {
-  return Declared{"test", i.name, i.name_span, i.span, &ItemNames::tests};
-}
+auto declared_by(const ast::Param& i) { return named("param", i, &ItemNames::params, true); }
+auto declared_by(const ast::Extern& i) { return named("extern", i, &ItemNames::externs, true); }
+auto declared_by(const ast::OpItem& i) { return named("op", i, &ItemNames::callees); }
+auto declared_by(const ast::Table& i) { return named("table", i, &ItemNames::tables, true); }
+auto declared_by(const ast::Pattern& i) { return named("pattern", i, &ItemNames::callees, true); }
+auto declared_by(const ast::Rule& i) { return named("rule", i, &ItemNames::strategies); }
+auto declared_by(const ast::Group& i) { return named("group", i, &ItemNames::strategies); }
+auto declared_by(const ast::Pass& i) { return named("pass", i, &ItemNames::strategies); }
+auto declared_by(const ast::Pipeline& i) { return named("pipeline", i, &ItemNames::strategies); }
+auto declared_by(const ast::Split& i) { return named("split", i, &ItemNames::splits); }
+auto declared_by(const ast::Explore& i) { return named("explore", i, &ItemNames::explores); }
+auto declared_by(const ast::Test& i) { return named("test", i, &ItemNames::tests); }
 std::optional<Declared> declaration(const ast::Item& item) {
   return std::visit([](const auto& i) { return declared_by(i); }, item);
 }

@@ -17,16 +17,14 @@
 namespace pw {
 namespace {
 
-using RuleCheck = void (*)(const CheckedRule&, Diagnostics&);
-
-constexpr std::array<RuleCheck, 4> kTextChecks{check_guards, check_replacement, check_lists,
-                                               check_pattern_types};
-constexpr std::array<RuleCheck, 8> kRuleChecks{check_rule_shape, check_guard_kinds, check_connected,
-                                               check_members,    check_opened,      check_dropped,
-                                               check_unused,     check_output_types};
+constexpr std::array<CheckFunction*, 4> kTextChecks{check_guards, check_replacement, check_lists,
+                                                    check_pattern_types};
+constexpr std::array<CheckFunction*, 8> kRuleChecks{
+    check_rule_shape, check_guard_kinds, check_connected, check_members,
+    check_opened,     check_dropped,     check_unused,    check_output_types};
 /// Checks that apply to a left side that is also the right side: such a rule reads everything.
-constexpr std::array<RuleCheck, 5> kFuseChecks{check_rule_shape, check_guard_kinds, check_connected,
-                                               check_members, check_output_types};
+constexpr std::array<CheckFunction*, 5> kFuseChecks{
+    check_rule_shape, check_guard_kinds, check_connected, check_members, check_output_types};
 
 void note_direction(const ast::Rule& rule, Diagnostics& found) {
   for (Diagnostic& d : found)
@@ -135,14 +133,15 @@ void RuleStage::build(const Origin& origin, const ast::Rule& text, bool, std::ve
   Diagnostics found;
   const RuleNames names = collect_names(*context_, text, outer_, found);
   CheckedRule checked{context_, *context_, program_, text, names, outer_};
-  for (RuleCheck check : kTextChecks) check(checked, found);
+  for (CheckFunction* check : kTextChecks) check(checked, found);
   std::optional<Rule> rule = build_rule(*context_, text, names, found);
   checked.rule = rule ? &*rule : nullptr;
   const bool fused = has_fuse(text);
   if (fused && rule && !has_errors(found)) lower_fuse(*context_, program_, *rule, found);
-  const std::span<const RuleCheck> checks =
-      fused ? std::span<const RuleCheck>(kFuseChecks) : std::span<const RuleCheck>(kRuleChecks);
-  for (RuleCheck check : checks) {
+  const std::span<CheckFunction* const> checks = fused
+                                                     ? std::span<CheckFunction* const>(kFuseChecks)
+                                                     : std::span<CheckFunction* const>(kRuleChecks);
+  for (CheckFunction* check : checks) {
     if (checked.rule != nullptr && !has_errors(found)) check(checked, found);
   }
   const bool sound = rule && !has_errors(found);

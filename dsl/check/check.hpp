@@ -31,33 +31,23 @@ struct CheckedRule {
   const Rule* rule = nullptr;
 };
 
+using CheckFunction = void(const CheckedRule& checked, Diagnostics& out);
 // Checks of the text of one rule.
-void check_guards(const CheckedRule& checked,
-                  Diagnostics& out);  ///< names and functions of `where` are known
-void check_replacement(const CheckedRule& checked,
-                       Diagnostics& out);  ///< names, ops and attributes of the right side
-void check_lists(const CheckedRule& checked,
-                 Diagnostics& out);  ///< where `...` is allowed, and where it is required
-void check_pattern_types(const CheckedRule& checked,
-                         Diagnostics& out);  ///< one unbound variable a dim, one sequence a shape
+CheckFunction check_guards;         ///< names and functions of `where` are known
+CheckFunction check_replacement;    ///< names, ops and attributes of the right side
+CheckFunction check_lists;          ///< where `...` is allowed, and where it is required
+CheckFunction check_pattern_types;  ///< one unbound variable a dim, one sequence a shape
 // Checks of one built rule without other errors.
-void check_rule_shape(const CheckedRule& checked,
-                      Diagnostics& out);  ///< something is matched, something is rebound
-void check_guard_kinds(const CheckedRule& checked,
-                       Diagnostics& out);  ///< guards compare comparable operands
-void check_never(const CheckedRule& checked, Diagnostics& out);  ///< guards that no match satisfies
-void check_equal_nodes(const CheckedRule& checked,
-                       Diagnostics& out);                            ///< no node is required twice
-void check_connected(const CheckedRule& checked, Diagnostics& out);  ///< the pattern is one piece
-void check_members(const CheckedRule& checked,
-                   Diagnostics& out);  ///< members of `many` have a value in common
-void check_dropped(const CheckedRule& checked,
-                   Diagnostics& out);  ///< an attribute captured, then dropped
-void check_unused(const CheckedRule& checked, Diagnostics& out);  ///< a value bound and never used
-void check_opened(const CheckedRule& checked,
-                  Diagnostics& out);  ///< `..` on the right has one source
-void check_output_types(const CheckedRule& checked,
-                        Diagnostics& out);  ///< an output keeps its type, if that is decidable
+CheckFunction check_rule_shape;    ///< something is matched, something is rebound
+CheckFunction check_guard_kinds;   ///< guards compare comparable operands
+CheckFunction check_never;         ///< guards that no match satisfies
+CheckFunction check_equal_nodes;   ///< no node is required twice
+CheckFunction check_connected;     ///< the pattern is one piece
+CheckFunction check_members;       ///< members of `many` have a value in common
+CheckFunction check_dropped;       ///< an attribute captured, then dropped
+CheckFunction check_unused;        ///< a value bound and never used
+CheckFunction check_opened;        ///< `..` on the right has one source
+CheckFunction check_output_types;  ///< an output keeps its type, if that is decidable
 // Checks of the whole program.
 void check_dtype_names(const Program& program,
                        Diagnostics& out);  ///< no variable has the name of a dtype of other systems
