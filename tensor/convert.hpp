@@ -3,9 +3,23 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace pw::convert {
+
+/// Returns element `i` of an array; no alignment is required.
+template <class T>
+T read(const std::byte* data, std::int64_t i) {
+  T value;
+  std::memcpy(&value, data + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+  return value;
+}
+template <class T>
+void write(std::byte* data, std::int64_t i, T value) {
+  std::memcpy(data + i * static_cast<std::int64_t>(sizeof(T)), &value, sizeof(T));
+}
 
 inline float bf16_to_f32(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);

@@ -9,16 +9,7 @@
 namespace pw {
 namespace {
 
-template <class T>
-T read(const std::byte* data, std::int64_t i) {
-  T value;
-  std::memcpy(&value, data + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
-  return value;
-}
-template <class T>
-void write(std::byte* data, std::int64_t i, T value) {
-  std::memcpy(data + i * static_cast<std::int64_t>(sizeof(T)), &value, sizeof(T));
-}
+using convert::read, convert::write;
 
 template <class T>
 T saturate(double value) {

@@ -1,7 +1,5 @@
 // Conversion loops, one per pair of storage and compute type.
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -12,16 +10,7 @@
 namespace pw {
 namespace {
 
-template <class T>
-T read(const std::byte* data, std::int64_t i) {
-  T value;
-  std::memcpy(&value, data + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
-  return value;
-}
-template <class T>
-void write(std::byte* data, std::int64_t i, T value) {
-  std::memcpy(data + i * static_cast<std::int64_t>(sizeof(T)), &value, sizeof(T));
-}
+using convert::read, convert::write;
 
 template <class T>
 constexpr bool kReal = std::is_floating_point_v<T>;
