@@ -211,13 +211,12 @@ Result<GivenOutputs> run_given(const Graph& graph, cuda::Driver& driver, const G
       fact.min = fact.max = value->second;
   const std::int64_t tokens = tokens_of_step(own, bound);
   auto ops = PW_TRY(splitting_ops(own.context_ptr(), nullptr, {}, {}));
-  auto pieces = split(own, ops, {{}, true, has_kernel});
-  if (!pieces) return forward(pieces);
+  auto pieces = PW_TRY(split(own, ops, {{}, true, has_kernel}));
   PlanOptions options;
   options.max_tokens = tokens;
   options.capture_sizes = {tokens};
-  auto plan = PW_TRY(make_plan(*pieces, own, options));
-  auto runtime = PW_TRY(cuda::Runtime::make(*pieces, own, plan, driver));
+  auto plan = PW_TRY(make_plan(pieces, own, options));
+  auto runtime = PW_TRY(cuda::Runtime::make(pieces, own, plan, driver));
   Weights weights(own, 1);
   for (const auto& [name, tensor] : inputs) weights.give(name, tensor);
   PW_TRY(runtime->load(weights));

@@ -416,10 +416,8 @@ Result<AttributeList> Builder::attributes(const Expr& e, const Op& op) {
     short_form.kind = Kind::path;
     short_form.text = arg.name;
     short_form.span = arg.span;
-    Result<Attribute> value =
-        evaluate(context_, &graph_, arg.value.empty() ? short_form : arg.value[0], env_);
-    if (!value) return forward(value);
-    set(arg.name, *value);
+    set(arg.name,
+        PW_TRY(evaluate(context_, &graph_, arg.value.empty() ? short_form : arg.value[0], env_)));
   }
   return list;
 }
@@ -449,9 +447,7 @@ Status Builder::name_results(const std::vector<Binder>& binders, NodeRequest& re
     request.result_names.push_back(b.name == "_" ? "" : options_.name_prefix + b.name);
     TypeId stated = Types::unknown();
     if (!b.type.empty() && !b.type[0].any_shape) {
-      Result<TypeId> type = instantiate_type(context_, b.type[0], env_);
-      if (!type) return forward(type);
-      stated = *type;
+      stated = PW_TRY(instantiate_type(context_, b.type[0], env_));
     }
     request.stated.push_back(stated);
   }
@@ -610,11 +606,10 @@ Result<NodeId> build_node(Graph& graph, const NodeRequest& request) {
   Context& context = graph.context();
   const Op& op = context.ops[request.op];
   std::vector<TypeId> types = operand_types(graph, request.operands);
-  Result<AttributesId> attributes =
-      complete_attributes(context, op, request.attributes, types, request.span);
-  if (!attributes) return forward(attributes);
+  AttributesId attributes =
+      PW_TRY(complete_attributes(context, op, request.attributes, types, request.span));
   std::vector<TypeId> results =
-      PW_TRY(infer_types(context, graph.facts, request.op, types, *attributes,
+      PW_TRY(infer_types(context, graph.facts, request.op, types, attributes,
                          static_cast<int>(request.result_names.size()), request.span));
   for (std::size_t i = 0; i < results.size() && i < request.stated.size(); ++i) {
     TypeId stated = request.stated[i];
@@ -629,7 +624,7 @@ Result<NodeId> build_node(Graph& graph, const NodeRequest& request) {
     results[i] = stated;
   }
   const AttributesId resolved =
-      resolve_shape(context, context.ops[request.op], *attributes, results);
+      resolve_shape(context, context.ops[request.op], attributes, results);
   if (request.like.valid())
     return graph.add_node(request.op, request.operands, resolved, results, request.like);
   NodeSpec spec;

@@ -138,15 +138,14 @@ class Planner {
   Status add_slot(NodeId n, std::size_t r, std::size_t step) {
     const ValueId v = graph_.result(n, r);
     if (graph_.op_of(n).is_literal() || nothing(v)) return {};
-    auto bytes = sizer_.bytes(v);
-    if (!bytes) return forward(bytes);
+    auto bytes = PW_TRY(sizer_.bytes(v));
     Slot slot;
     slot.value = v;
     slot.name = graph_.value_name(v);
     slot.storage = storage(n, r, v);
     slot.first = slot.last = step;
     slot.begin = slot.end = position_;
-    slot.bytes = *bytes;
+    slot.bytes = bytes;
     slot_of_[v.index] = plan_.slots.size();
     plan_.slots.push_back(std::move(slot));
     return {};
@@ -274,12 +273,11 @@ class Planner {
   Status count_inputs() {
     for (const ValueId v : graph_.inputs()) {
       if (nothing(v)) continue;
-      auto bytes = sizer_.bytes(v);
-      if (!bytes) return forward(bytes);
+      auto bytes = PW_TRY(sizer_.bytes(v));
       switch (graph_.input_kind(v)) {
-        case InputKind::input: plan_.input_bytes += *bytes; break;
-        case InputKind::weight: plan_.weight_bytes += *bytes; break;
-        case InputKind::buffer: plan_.buffer_bytes += *bytes; break;
+        case InputKind::input: plan_.input_bytes += bytes; break;
+        case InputKind::weight: plan_.weight_bytes += bytes; break;
+        case InputKind::buffer: plan_.buffer_bytes += bytes; break;
       }
     }
     return {};

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
-#include "graph/build.hpp"
 #include "graph/compare/canonical.hpp"
 #include "graph/dtype_names.hpp"
 #include "graph/infer/shape_functions.hpp"
@@ -123,19 +122,17 @@ Result<std::optional<TypeId>> try_instantiate(Context& context, const TypeExpr& 
                                               Instantiator& instantiate, int result_index) {
   if (expr.dtype.empty())
     return fail(expr.span, "PW0302", "the type `" + print(expr) + "` has no dtype");
-  Result<DTypeBinding> dtype = instantiate.dtype(expr.dtype[0]);
-  if (!dtype) return forward(dtype);
+  DTypeBinding dtype = PW_TRY(instantiate.dtype(expr.dtype[0]));
   if (expr.any_shape)
     return fail(expr.span, "PW0303", "the type `" + print(expr) + "` has no shape");
-  Result<std::optional<Shape>> shape = instantiate.shape(expr, result_index);
-  if (!shape) return forward(shape);
-  if (!*shape) return std::optional<TypeId>();
-  for (DimId d : **shape)
+  std::optional<Shape> shape = PW_TRY(instantiate.shape(expr, result_index));
+  if (!shape) return std::optional<TypeId>();
+  for (DimId d : *shape)
     if (!d.valid() || context.dims.value(d).value_or(0) < 0 ||
         context.dims.value(d).value_or(0) > (std::int64_t{1} << 40))
       return fail(expr.span, "PW0311",
-                  "an extent of `" + context.types.print(**shape) + "` is out of range");
-  return std::optional(context.types.get(dtype->dtype, **shape));
+                  "an extent of `" + context.types.print(*shape) + "` is out of range");
+  return std::optional(context.types.get(dtype.dtype, *shape));
 }
 
 /// Converts the value of an attribute to its declared kind; nothing if that is impossible.

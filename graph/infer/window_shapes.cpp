@@ -59,9 +59,8 @@ Result<Steps> steps_at(const ShapeCall& call, std::size_t first, std::size_t axe
   if (!stride) return forward(stride);
   if (!padding) return forward(padding);
   if (!dilated) return Steps{*stride, *padding, std::vector<std::int64_t>(axes, 1)};
-  auto dilation = numbers_at(call, first + 2, axes, 1, "dilation");
-  if (!dilation) return forward(dilation);
-  return Steps{*stride, *padding, *dilation};
+  auto dilation = PW_TRY(numbers_at(call, first + 2, axes, 1, "dilation"));
+  return Steps{*stride, *padding, dilation};
 }
 
 /// Returns the number of window positions on an axis; with `ceil` the window may extend beyond the

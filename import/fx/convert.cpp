@@ -122,9 +122,7 @@ Status Converter::convert_statement(const Statement& s) {
   }
   bool symbolic = s.type.starts_with("Sym(") || s.type.empty() || is_word(s.type);
   if (!symbolic) {
-    Result<TypeId> type = parts_.types.read(s.type, s.type_span);
-    if (!type) return forward(type);
-    site.result.type = *type;
+    site.result.type = PW_TRY(parts_.types.read(s.type, s.type_span));
   }
   Result<Value> value = evaluator_.evaluate(s.value, site);
   if (!value) return forward(value);

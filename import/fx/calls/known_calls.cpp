@@ -145,9 +145,8 @@ Applied KnownCalls::as_strided(const Bound& bound, const Outputs& wanted, const 
               "the memory layout of its operand is unknown, because `{}` may have copied it",
               t.unsure));
   const TensorId root = memory.storage_of(x->handle).root;
-  Result<ValueId> contents = versions_.read(root, site);
-  if (!contents) return forward(contents);
-  const Type* type = emitter_.type_of(*contents);
+  ValueId contents = PW_TRY(versions_.read(root, site));
+  const Type* type = emitter_.type_of(contents);
   const std::optional<Shape>& known = memory.tensors[root].strides;
   if (!type || !known || !is_dense(context_.dims, type->shape, *known))
     return fail(site.span, "PW0512", "the memory layout of its operand is unknown");
@@ -155,7 +154,7 @@ Applied KnownCalls::as_strided(const Bound& bound, const Outputs& wanted, const 
   Maker make(emitter_, site);
   const std::optional<ValueId> places = places_of(make, *sizes, *strides, *offset);
   if (!places || !count.valid()) return kNotThis;
-  const ValueId flat = make("reshape", {*contents}, {{"shape", Shape{count}}});
+  const ValueId flat = make("reshape", {contents}, {{"shape", Shape{count}}});
   return make.done(make("index", {flat, *places}, {}, wanted));
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/try.hpp"
 #include "graph/wrapped.hpp"
 #include "import/fx/calls/apply.hpp"
 
@@ -85,13 +86,12 @@ Applied convert_unbind(Emitter& emitter, const Bound& bound, const Outputs& want
   if (!count || *count < 1 || *count > kMaxParts) return kNotThis;
   rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(*axis));
   Shape sizes(static_cast<std::size_t>(*count), emitter.dims().constant(1));
-  Result<Results> parts = emitter.emit(
-      "split", {*x}, {{"dim", static_cast<std::int64_t>(*axis)}, {"sizes", sizes}}, {}, site);
-  if (!parts) return forward(parts);
+  Results parts = PW_TRY(emitter.emit(
+      "split", {*x}, {{"dim", static_cast<std::int64_t>(*axis)}, {"sizes", sizes}}, {}, site));
   Results out;
-  for (std::size_t i = 0; i < parts->size(); ++i) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
     Outputs name{i < wanted.size() ? wanted[i] : Wanted()};
-    Applied part = reshape_to(emitter, (*parts)[i], rest, name, site);
+    Applied part = reshape_to(emitter, parts[i], rest, name, site);
     if (!part || !*part) return part;
     out.push_back((*part)->front());
   }

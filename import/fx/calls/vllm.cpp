@@ -212,8 +212,7 @@ Applied convert_var_mean_of_axis(Emitter& emitter, const Bound& bound, const Out
 
   const auto one = [&](std::string_view op, const std::vector<ValueId>& operands,
                        NamedAttributes attributes, const Outputs& names) -> Result<ValueId> {
-    Results y = PW_TRY(emitter.emit(op, operands, std::move(attributes), names, site));
-    return y.front();
+    return PW_TRY(emitter.emit(op, operands, std::move(attributes), names, site)).front();
   };
   const auto over_axis = [&](bool keep) -> NamedAttributes {
     return {{"dim", at}, {"keepdim", keep}};
@@ -223,9 +222,7 @@ Applied convert_var_mean_of_axis(Emitter& emitter, const Bound& bound, const Out
   };
   ValueId h = *x;
   if (narrow) {
-    Result<ValueId> wide = one("cast", {h}, {{"dtype", DType::f32}}, kUnnamed);
-    if (!wide) return forward(wide);
-    h = *wide;
+    h = PW_TRY(one("cast", {h}, {{"dtype", DType::f32}}, kUnnamed));
   }
   Result<ValueId> mean =
       one("mean", {h}, over_axis(true), keepdim && !narrow ? name_of(1) : kUnnamed);

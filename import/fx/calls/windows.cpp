@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
+#include "base/try.hpp"
 #include "graph/text/type_text.hpp"
 #include "import/fx/calls/apply.hpp"
 
@@ -155,10 +155,9 @@ Applied convert_broadcast(Emitter& emitter, const Bound& bound, const Outputs& w
   }
   Results out;
   for (std::size_t i = 0; i < tensors.items.size(); ++i) {
-    Result<Results> wide = emitter.emit("expand", {tensors.items[i].tensor}, {{"shape", common}},
-                                        {i < wanted.size() ? wanted[i] : Wanted()}, site);
-    if (!wide) return forward(wide);
-    out.push_back(wide->front());
+    Results wide = PW_TRY(emitter.emit("expand", {tensors.items[i].tensor}, {{"shape", common}},
+                                       {i < wanted.size() ? wanted[i] : Wanted()}, site));
+    out.push_back(wide.front());
   }
   return std::optional(std::move(out));
 }
@@ -190,10 +189,9 @@ Applied convert_meshgrid(Emitter& emitter, const Bound& bound, const Outputs& wa
     along[axis_of_tensor[i]] = whole[axis_of_tensor[i]];
     Applied apart = reshape_to(emitter, tensors.items[i].tensor, std::move(along), kUnnamed, site);
     if (!apart || !*apart) return apart;
-    Result<Results> wide = emitter.emit("expand", {(*apart)->front()}, {{"shape", whole}},
-                                        {i < wanted.size() ? wanted[i] : Wanted()}, site);
-    if (!wide) return forward(wide);
-    out.push_back(wide->front());
+    Results wide = PW_TRY(emitter.emit("expand", {(*apart)->front()}, {{"shape", whole}},
+                                       {i < wanted.size() ? wanted[i] : Wanted()}, site));
+    out.push_back(wide.front());
   }
   return std::optional(std::move(out));
 }

@@ -15,19 +15,17 @@ Result<ValueId> fit(Emitter& emitter, ValueId value, ValueId like, const Site& s
     return value;
   const Type wanted = *emitter.type_of(like);
   if (emitter.type_of(value)->dtype != wanted.dtype) {
-    Result<Results> cast = emitter.emit("cast", {value}, {{"dtype", wanted.dtype}}, kUnnamed, site);
-    if (!cast) return forward(cast);
-    value = cast->front();
+    value =
+        PW_TRY(emitter.emit("cast", {value}, {{"dtype", wanted.dtype}}, kUnnamed, site)).front();
   }
   const Shape given = emitter.type_of(value)->shape;
   if (given == wanted.shape || (emitter.effects().is_maker(like) && emitter.symbols().in(given)))
     return value;
   const bool same_count = count_of(emitter.dims(), given).valid() &&
                           count_of(emitter.dims(), given) == count_of(emitter.dims(), wanted.shape);
-  Result<Results> shaped = emitter.emit(same_count ? "reshape" : "expand", {value},
-                                        {{"shape", wanted.shape}}, kUnnamed, site);
-  if (!shaped) return forward(shaped);
-  return shaped->front();
+  return PW_TRY(emitter.emit(same_count ? "reshape" : "expand", {value}, {{"shape", wanted.shape}},
+                             kUnnamed, site))
+      .front();
 }
 
 DimId count_of(Dims& dims, const Shape& shape) {
@@ -62,8 +60,7 @@ Result<ValueId> put_back_unknown(Emitter& emitter, ValueId part, const Site& sit
   emitter.effects().once();
   emitter.effects().add_opaque(std::string(kName),
                                "a write through a view of a tensor of unknown shape");
-  Results whole = PW_TRY(emitter.emit(kName, {part}, {}, kUnnamed, site));
-  return whole.front();
+  return PW_TRY(emitter.emit(kName, {part}, {}, kUnnamed, site)).front();
 }
 
 Result<ValueId> put_back_slice(Emitter& emitter, const ViewStep& step, ValueId old, ValueId part,
@@ -90,13 +87,12 @@ Result<ValueId> put_back_slice(Emitter& emitter, const ViewStep& step, ValueId o
   }
   const std::int64_t axis = std::get<std::int64_t>(attribute("dim"));
   if (stride != 1) return put_back_strided(emitter, old, part, axis, start, stride, site);
-  Result<Results> whole = emitter.emit("slice_scatter", {old, part},
-                                       {{"dim", axis},
-                                        {"start", bound_of(emitter.dims(), start)},
-                                        {"end", bound_of(emitter.dims(), end)}},
-                                       kUnnamed, site);
-  if (!whole) return forward(whole);
-  return whole->front();
+  return PW_TRY(emitter.emit("slice_scatter", {old, part},
+                             {{"dim", axis},
+                              {"start", bound_of(emitter.dims(), start)},
+                              {"end", bound_of(emitter.dims(), end)}},
+                             kUnnamed, site))
+      .front();
 }
 
 }  // namespace
