@@ -8,7 +8,6 @@
 
 #include <algorithm>
 
-#include <boost/container/small_vector.hpp>
 #include <fmt/format.h>
 
 #include "backends/eager/eager.hpp"
@@ -75,12 +74,12 @@ Status StreamCall::run(Driver& driver, std::span<const Address> inputs,
     }
     return 0;
   };
-  boost::container::small_vector<Address, 32> addresses;
+  std::vector<Address> addresses;
   for (const Launch& launch : launches_) {
     addresses.clear();
     for (const Operand& operand : launch.operands)
       addresses.push_back(base(operand) + operand.offset);
-    PW_TRY(launch.launch->enqueue({addresses.data(), addresses.size()}, stream));
+    PW_TRY(launch.launch->enqueue(addresses, stream));
   }
   return {};
 }

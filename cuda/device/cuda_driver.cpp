@@ -1,6 +1,5 @@
 #include "cuda/device/cuda_driver.hpp"
 
-#include <boost/container/small_vector.hpp>
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -451,9 +450,10 @@ class CudaDriver::KernelOnStream final : public StreamLaunch {
         sizes_(node.params.begin(), node.params.end()) {}
 
   Status enqueue(std::span<const Address> tensors, Stream stream) const override {
-    boost::container::small_vector<std::uint64_t, 48> values(tensors.begin(), tensors.end());
+    std::vector<std::uint64_t> values(tensors.begin(), tensors.end());
     values.insert(values.end(), sizes_.begin(), sizes_.end());
-    boost::container::small_vector<void*, 48> parameters;
+    std::vector<void*> parameters;
+    parameters.reserve(values.size());
     for (std::uint64_t& value : values) parameters.push_back(&value);
     const int code = state_.f().launch(node_.function, node_.grid[0], node_.grid[1], 1,
                                        node_.block[0], 1, 1, node_.shared_bytes,
