@@ -131,7 +131,7 @@ class Dtypes(Partial):
         self.assertGreaterEqual(report.taken, 0.6 * report.ops)
 
     def test_a_dtype_other_than_the_traced_one(self):
-        """Of a norm in bf16 with weights in f32, PyTorch traces statistics in bf16, but computes them in f32."""
+        """PyTorch traces the statistics of a norm in bf16 with weights in f32 as bf16, but computes them in f32."""
         plain = nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 4))
         model, x, both = copy.deepcopy(plain), torch.randn(6, 8), []
         for call, one in ((plain, plain), (torch.compile(model, backend="piecewise"), model)):
