@@ -405,6 +405,7 @@ std::optional<Machine::Number> Machine::applied(Function named, DType dtype,
       return std::abs(Scalar::of(dtype, end[0]).number() - Scalar::of(dtype, center).number());
     return std::abs(in_double(end) - center);
   };
+  if (decided_ && dtype == DType::b8) return out;
   out.error = spread(x, &Number::error, at, distance);
   out.underflow = spread(x, &Number::underflow, at, distance);
   if (!is_float(dtype)) return out;

@@ -58,6 +58,8 @@ class Machine {
   std::optional<Result> run(TermId term);
   /// Evaluates an index for these inputs.
   std::optional<std::int64_t> index(Ix at);
+  /// Excludes from the error bounds that rounded operands change the outcome of a comparison.
+  void decide_comparisons() { decided_ = true; }
 
  private:
   struct Number {
@@ -85,6 +87,7 @@ class Machine {
   const Terms& terms_;
   Inputs inputs_;
   Mode mode_;
+  bool decided_ = false;
   std::size_t steps_ = 0;
   std::map<std::uint32_t, std::int64_t> bound_;  ///< values of the indices bound by enclosing sums
   std::map<TermId, std::vector<std::uint32_t>> levels_;

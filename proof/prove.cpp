@@ -269,6 +269,11 @@ class PairProof {
       return fail("one side is undefined where the other is not: " + element->element);
     }
     const auto witness = real ? search.overflow(a, b) : std::nullopt;
+    if (const auto element = real && !witness ? search.flip(a, b) : std::nullopt) {
+      out_.element = element->element;
+      out_.flips = true;
+      return fail("rounding decides a comparison: " + element->element);
+    }
     const bool cancels = addend_precision(terms_, b) < computing_precision(terms_, a);
     if (witness && !cancels) {
       out_.element = witness->element;
@@ -679,6 +684,7 @@ void take_verdicts(const Comparison& seen, const Schema& schema, Proof& proof,
   for (const PairVerdict& pair : seen.pairs) {
     proof.specials.add(pair.specials);
     if (proof.element.empty()) proof.element = pair.element;
+    proof.flips = proof.flips || pair.flips;
   }
   if (proof.verdict == RuleVerdict::differs_only_for &&
       proof.specials.verdict() == RuleVerdict::rounds)

@@ -30,6 +30,7 @@ struct PairVerdict {
   std::string obligation;  ///< the open obligation if unknown
   Specials specials;       ///< for rounds and differs_only_for
   std::string element;     ///< inputs found by a solver for which the two sides differ
+  bool flips = false;      ///< the element is finite, and rounding decides a comparison there
 };
 struct Comparison {
   std::vector<PairVerdict> pairs;

@@ -19,6 +19,7 @@ namespace pw::proof {
 namespace {
 
 constexpr std::size_t kRandomSamples = 240;
+constexpr std::size_t kFlipSamples = 960;  // two operands have to be near each other
 constexpr std::size_t kGridSide = 60;
 constexpr std::size_t kMostGrid = 3600;  // samples for all pairs of critical numbers
 constexpr std::size_t kMostShown = 6;    // inputs of a printed witness
@@ -115,6 +116,7 @@ struct Scope {
   std::set<TermId> computed;  ///< floats, not only cast
   std::size_t reads = 0, nodes = 0;
   bool pointwise = true;
+  bool compares = false;  ///< floats
   /// Largest numbers of narrower dtypes that an input is cast to: it may round to infinity.
   std::set<double> ends;
 };
@@ -124,6 +126,7 @@ enum class Draw : std::uint8_t {
   grid,    ///< all pairs of critical numbers, for terms of at most two reads
   random,  ///< a critical number for each input or each of its elements
   small,   ///< zeros and numbers near 1, at which nothing overflows
+  alike,   ///< random ones, where all inputs have one magnitude
   aimed,   ///< random ones and large ones, of which one input is scaled
 };
 
@@ -191,8 +194,9 @@ class Sample {
       return Scalar::of(dtype, numbers[which % numbers.size()]);
     }
     // In half of the samples all elements of an input have one magnitude.
-    std::uint64_t key = combine(hash_text(name), number_);
-    std::uint64_t own = combine(key, 77);
+    const std::uint64_t of_input = combine(hash_text(name), number_);
+    const std::uint64_t key = draw_ == Draw::alike ? combine(number_, 5) : of_input;
+    std::uint64_t own = combine(of_input, 77);
     for (std::int64_t place : at) own = combine(own, static_cast<std::uint64_t>(place) + 1);
     const bool together = draw_ != Draw::random || number_ % 2 == 0;
     double number = numbers[(together ? key >> 9 : own >> 9) % numbers.size()];
@@ -268,6 +272,8 @@ Scope scope_of(const Terms& terms, TermId a, TermId b) {
       ++out.nodes;
       out.reads += term.kind == Term::Kind::read;
       if (narrows_input(terms, id)) narrowed = true;
+      out.compares = out.compares || (term.kind == Term::Kind::call && term.dtype == DType::b8 &&
+                                      is_float(terms[term.args[0]].dtype));
       if (is_float(term.dtype)) out.ends.insert(pw::format_of(term.dtype).largest);
       if (term.kind == Term::Kind::call && term.function != Function::cast && is_float(term.dtype))
         out.computed.insert(id);
@@ -317,6 +323,22 @@ bool WitnessSearch::overflows(TermId a, TermId b, Sample& sample) const {
   sample.left = left->value;
   sample.right = right->value;
   return true;
+}
+
+bool WitnessSearch::flips(TermId a, TermId b, Sample& sample) const {
+  constexpr double kBranches = 1.0 / 32;  // approximations of one function differ by less
+  const auto distinct = [&](Machine::Mode mode) {
+    Machine left(terms_, sample.inputs(), mode), right(terms_, sample.inputs(), mode);
+    left.decide_comparisons();
+    right.decide_comparisons();
+    const auto x = left.run(a), y = right.run(b);
+    if (!x || !y || !finite(x->value) || !finite(y->value)) return false;
+    sample.left = x->value;
+    sample.right = y->value;
+    const double p = x->value.real, q = y->value.real;
+    return std::abs(p - q) > allowed(*x, *y) + kBranches * std::max(std::abs(p), std::abs(q));
+  };
+  return distinct(Machine::Mode::granted) && distinct(Machine::Mode::strict);
 }
 
 bool WitnessSearch::differs_in_domain(TermId a, TermId b, Sample& sample) const {
@@ -416,10 +438,12 @@ std::optional<Witness> WitnessSearch::search(TermId a, TermId b, Parts parts) {
     return Sample(terms_, scope, number, draw);
   };
   const bool grid = scope.pointwise && scope.reads > 0 && scope.reads <= 2;
-  const std::size_t samples = grid && scope.reads == 2 ? kMostGrid : kRandomSamples;
+  const std::size_t random = parts == &WitnessSearch::flips ? kFlipSamples : kRandomSamples;
+  const std::size_t samples = grid && scope.reads == 2 ? kMostGrid : random;
   for (std::size_t n = 0; n < samples; ++n) {
     if (n == kHopeless && !evaluated_) return std::nullopt;
-    Sample sample = grid ? sample_of(n * 1009 % kMostGrid, Draw::grid) : sample_of(n, Draw::random);
+    const Draw draw = parts == &WitnessSearch::flips && n % 2 == 1 ? Draw::alike : Draw::random;
+    Sample sample = grid ? sample_of(n * 1009 % kMostGrid, Draw::grid) : sample_of(n, draw);
     if (auto found = tried(a, b, parts, sample)) return found;
   }
   if (scope.reads < 2 || parts != &WitnessSearch::overflows) return std::nullopt;
@@ -435,6 +459,13 @@ std::optional<Witness> WitnessSearch::search(TermId a, TermId b, Parts parts) {
 
 std::optional<Witness> WitnessSearch::overflow(TermId a, TermId b) {
   return search(a, b, &WitnessSearch::overflows);
+}
+std::optional<Witness> WitnessSearch::flip(TermId a, TermId b) {
+  const bool evaluated = evaluated_;
+  const Scope scope = scope_of(terms_, a, b);
+  auto out = scope.compares ? search(a, b, &WitnessSearch::flips) : std::nullopt;
+  evaluated_ = evaluated;
+  return out;
 }
 std::optional<Witness> WitnessSearch::undefined(TermId a, TermId b) {
   const Scope scope = scope_of(terms_, a, b);

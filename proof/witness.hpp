@@ -21,6 +21,9 @@ class WitnessSearch {
   /// Searches for finite inputs where one of two terms that are equal over the reals is infinite or
   /// NaN and the other is not. Also accepts inputs where they differ by more than rounding.
   std::optional<Witness> overflow(TermId a, TermId b);
+  /// Searches for finite inputs where rounding changes the outcome of a comparison, so that two
+  /// terms that are equal over the reals take different values.
+  std::optional<Witness> flip(TermId a, TermId b);
   /// Searches for small inputs where one of two terms is undefined without rounding, such as a
   /// logarithm, and the other is not.
   std::optional<Witness> undefined(TermId a, TermId b);
@@ -38,6 +41,7 @@ class WitnessSearch {
   std::optional<Witness> tried(TermId a, TermId b, Parts parts, class Sample& sample);
   bool aim(const struct Target& target, std::size_t number, class Sample& sample) const;
   bool overflows(TermId a, TermId b, Sample& sample) const;
+  bool flips(TermId a, TermId b, Sample& sample) const;
   bool differs_in_domain(TermId a, TermId b, class Sample& sample) const;
   bool differs(TermId a, TermId b, Sample& sample) const;
 

@@ -33,6 +33,7 @@ struct Proof {
   /// Cases that could not be made general: the proof covers the others only.
   std::string uncovered;
   std::string element;  ///< inputs found by a solver for which the sides differ
+  bool flips = false;   ///< the element is finite, and rounding decides a comparison there
   double seconds = 0;   ///< excluded from deterministic output
   [[nodiscard]] bool proved() const {
     return verdict == RuleVerdict::same_bits || verdict == RuleVerdict::rounds ||

@@ -70,6 +70,11 @@ bool without_samples(const RuleCheck& samples) {
   return verdict == RuleVerdict::no_instance || verdict == RuleVerdict::cannot_run;
 }
 
+/// Returns true if samples differ only for special values, but the proof has a finite input.
+bool outdone(const Judgement& seen, const proof::Proof& proof) {
+  return seen.verdict == RuleVerdict::differs_only_for && proof.flips;
+}
+
 void take_samples_verdict(RuleJudgement& out) {
   const Judgement& seen = out.samples.judgement;
   out.verdict = seen.verdict;
@@ -174,7 +179,7 @@ RuleJudgement combine_evidence(proof::Proof proof, RuleCheck samples) {
     out.contradiction = words(out.proof.verdict, out.proof.specials);
   if (proved && (!sampled || seen.verdict <= out.proof.verdict) && out.contradiction.empty()) {
     take_proof_verdict(out);
-  } else if (proved || !sampled || !seen.holds()) {
+  } else if (proved || !sampled || (!seen.holds() && !outdone(seen, out.proof))) {
     take_samples_verdict(out);
   } else {
     out.reason = open_reason(out);

@@ -104,10 +104,17 @@ RuleCheck samples_from(const Json& in) {
 }
 
 Json to_json(const proof::Proof& p) {
-  return {{"rule", p.rule},         {"verdict", name(p.verdict)}, {"specials", to_json(p.specials)},
-          {"reason", p.reason},     {"granted", p.granted},       {"needed", p.needed},
-          {"unneeded", p.unneeded}, {"cases", p.cases},           {"uncovered", p.uncovered},
-          {"element", p.element}};
+  return {{"rule", p.rule},
+          {"verdict", name(p.verdict)},
+          {"specials", to_json(p.specials)},
+          {"reason", p.reason},
+          {"granted", p.granted},
+          {"needed", p.needed},
+          {"unneeded", p.unneeded},
+          {"cases", p.cases},
+          {"uncovered", p.uncovered},
+          {"element", p.element},
+          {"flips", p.flips}};
 }
 
 proof::Proof proof_from(const Json& in) {
@@ -122,6 +129,7 @@ proof::Proof proof_from(const Json& in) {
   out.cases = in.at("cases").get<std::size_t>();
   out.uncovered = in.at("uncovered").get<std::string>();
   out.element = in.at("element").get<std::string>();
+  out.flips = in.at("flips").get<bool>();
   return out;
 }
 

@@ -33,6 +33,19 @@ SPECIAL = {
     "hyperbolic_sine": ("y = sinh(x: f32[*s]) => y = mul(sub(exp(x), exp(neg(x))), 0.5)", {"may_overflow"}),
     # 1 + x rounds to 1 for finite x: it is not infinity that it differs for.
     "rounded_comparison": ("y = lt(add(x: bf16[*s], 1.0), 1.0) => y = lt(x, 0.0)", {"unknown", "may_overflow", "refuted"}),
+    # Where 1 + x rounds to 1, the other branch is taken.
+    "rounded_branch": ("y = select(gt(add(x: f32[*s], 1.0), 1.0), a: f32[*s], b: f32[*s]) => y = select(gt(x, 0.0), a, b)", {"unknown", "refuted"}),
+    "rounded_operands": (
+        "y = select(gt(add(x: f32[*s], 1.0), add(z: f32[*s], 1.0)), a: f32[*s], b: f32[*s]) => y = select(gt(x, z), a, b)",
+        {"unknown", "refuted"},
+    ),
+    "absorbed_branch": ("y = select(lt(x: f32[*s], add(x, 1.0)), a: f32[*s], b: f32[*s]) => y = a", {"unknown", "refuted"}),
+    "exact_branch": ("y = f32(lt(sub(x: f32[*s], z: f32[*s]), 0.0)) => y = f32(lt(x, z))", {"same_bits", "rounds", "differs_only_for"}),
+    # The terms of one sum have both signs.
+    "signs_of_terms": (
+        "y = mul(sum(maximum(x: i32[n, m], 0)){dim = 1}, sum(minimum(x, 0)){dim = 1}) => y = mul(sum(x){dim = 1}, 0)",
+        {"refuted"},
+    ),
     # Neither 1 nor 1e-13 is a rounding of the other term.
     "large_factor": ("y = add(mul(x: f32[*s], 1e14), 1.0) => y = mul(x, 1e14)", {"refuted"}),
     "small_addend": ("y = add(x: f64[*s], 1e-13) => y = x", {"refuted"}),
