@@ -60,6 +60,7 @@ struct FxReport {
   std::vector<std::string> substitutions;  ///< shape literals that became the symbol
   std::map<std::string, int> dropped;      ///< bookkeeping that computes nothing, with counts
   std::vector<std::string> notes;          ///< unknown facts, a line each
+  std::vector<std::string> unchecked;      ///< conditions of the program that no run checks
   /// Inputs whose kind the dump does not state, with the guessed kind.
   std::vector<std::pair<std::string, InputKind>> guessed;
   std::size_t nodes = 0;

@@ -37,6 +37,17 @@ std::vector<std::string> dropped_lines(const FxReport& report, bool all) {
   return {fmt::format("left out: {} calls that compute nothing; `pwr import` lists them", dropped)};
 }
 
+std::vector<std::string> unchecked_lines(const FxReport& report, bool all) {
+  std::vector<std::string> out;
+  for (const std::string& line : report.unchecked)
+    out.push_back("not checked: the program may refuse its inputs here: " + line);
+  if (all || out.size() < 2) return out;
+  return {
+      fmt::format("not checked: {} conditions under which the program refuses its inputs; "
+                  "`pwr import` lists them",
+                  out.size())};
+}
+
 /// Describes the import of a dump. `all`: also each symbol, guess, and omitted call.
 std::vector<std::string> import_lines(const FxReport& report, bool all) {
   std::vector<std::string> out{"this is " + report.form};
@@ -49,6 +60,7 @@ std::vector<std::string> import_lines(const FxReport& report, bool all) {
         "opaque: {} × {}: kept unchanged, with the types that the dump states", target, count));
   for (const auto& [reason, count] : report.reasons)
     out.push_back(fmt::format("no row: {} × {}", reason, count));
+  add(unchecked_lines(report, all));
   add(dropped_lines(report, all));
   if (all) add(guess_lines(report));
   if (all)

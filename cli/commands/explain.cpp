@@ -113,7 +113,7 @@ bool explained_code(const Options& options, const std::string& word) {
   answer.add("meaning", Cell(meaning));
   answer.add("help", help.empty() ? null_cell() : Cell(help));
   const DiagnosticExample* example = diagnostic_example(word);
-  const auto member = [&](std::string_view DiagnosticExample::*text) {
+  const auto member = [&](std::string_view DiagnosticExample::* text) {
     return example == nullptr || (example->*text).empty() ? null_cell() : Cell(example->*text);
   };
   answer.add("file", member(&DiagnosticExample::file));

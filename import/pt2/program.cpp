@@ -186,23 +186,46 @@ Result<std::optional<std::string>> size_text(const Part& graph,
   return text;
 }
 
-/// Reads guards that state the equality of two sizes, `L['x'].size()[1] == …`.
+/// Splits a guard of one comparison; nothing for another form.
+std::optional<Guard> guard_of(const std::string& line) {
+  constexpr std::size_t kLongest = 512;
+  constexpr std::pair<std::string_view, Compare> kComparisons[] = {
+      {" == ", Compare::eq}, {" != ", Compare::ne}, {" <= ", Compare::le},
+      {" >= ", Compare::ge}, {" < ", Compare::lt},  {" > ", Compare::gt}};
+  if (line.size() >= kLongest || line.find(" or ") != std::string::npos ||
+      line.find(" and ") != std::string::npos)
+    return std::nullopt;
+  std::optional<Guard> out;
+  for (const auto& [form, op] : kComparisons)
+    for (std::size_t at = line.find(form); at != std::string::npos; at = line.find(form, at + 1)) {
+      if (out) return std::nullopt;  // several comparisons
+      out = Guard{line, op, line.substr(0, at), line.substr(at + form.size())};
+    }
+  return out;
+}
+
+/// Reads guards: those that state the equality of two sizes, `L['x'].size()[1] == …`, and others.
 Status read_guards(const Part& graph, const Part& guards, Program& program) {
-  constexpr std::size_t kMost = 200, kLongest = 512;
+  constexpr std::size_t kMost = 200;
   const std::vector<Part> lines = PW_TRY(guards.items());
   for (std::size_t i = 0; i < std::min(lines.size(), kMost); ++i) {
     const std::string line = PW_TRY(lines[i].text());
-    const std::size_t equals = line.find(" == ");
-    const bool plain = equals != std::string::npos && line.size() < kLongest &&
-                       line.find(" == ", equals + 1) == std::string::npos &&
-                       line.find_first_of("<>!") == std::string::npos &&
-                       line.find(" or ") == std::string::npos &&
-                       line.find(" and ") == std::string::npos;
-    if (!plain) continue;
-    const auto left = PW_TRY(size_text(graph, program.kinds, line.substr(0, equals))),
-               right = PW_TRY(size_text(graph, program.kinds, line.substr(equals + 4)));
-    if (left && right) program.guards.emplace_back(*left, *right);
+    std::optional<Guard> guard = guard_of(line);
+    const auto size = [&](const std::string& side) {
+      return size_text(graph, program.kinds, side);
+    };
+    const auto left = guard ? PW_TRY(size(guard->left)) : std::nullopt,
+               right = guard ? PW_TRY(size(guard->right)) : std::nullopt;
+    if (left && right && guard->op == Compare::eq)
+      program.guards.emplace_back(*left, *right);
+    else if (left && right)
+      program.conditions.push_back({line, guard->op, *left, *right});
+    else
+      program.conditions.push_back({line, Compare::eq, "", ""});
   }
+  if (lines.size() > kMost)
+    program.conditions.push_back(
+        {fmt::format("{} other guards", lines.size() - kMost), Compare::eq, "", ""});
   return {};
 }
 

@@ -135,6 +135,31 @@ TEST_CASE("pt2: a guard of one symbol narrows its range, and makes sizes one", "
   CHECK(with_guard("L['none'].size()[0] == 4") == "2..64");
 }
 
+TEST_CASE("pt2: conditions that no run checks are reported", "[pt2]") {
+  const auto unchecked = [](const std::string& guard) {
+    std::string json = small_program().json();
+    json.insert(json.rfind('}'), R"(,"guards_code":[")" + guard + R"("])");
+    const ContextPtr context = library();
+    const auto done = pt2::import_program(context, json, "model.json", options());
+    REQUIRE(done);
+    return done->report.unchecked;
+  };
+  // s0 is in 2..64.
+  CHECK(unchecked("L['x'].size()[0] <= 64").empty());
+  CHECK(unchecked("2*(L['x'].size()[0] // 2) == L['x'].size()[0]").empty());
+  using Lines = std::vector<std::string>;
+  CHECK(unchecked("(L['x'].size()[0] % 3) != 0") == Lines{"a guard, (L['x'].size()[0] % 3) != 0"});
+  CHECK(unchecked("L['x'].size()[0] == 4 or L['x'].size()[0] == 5").size() == 1);
+  ProgramText program = small_program();
+  program.nodes +=
+      "," + node("torch.ops.aten._assert_async.msg",
+                 argument(tensor("x")) + "," + argument(R"({"as_string":"no rate"})"), "");
+  const ContextPtr context = library();
+  const FxImport done = imported(context, program);
+  CHECK(done.report.unchecked == Lines{"torch.ops.aten._assert_async.msg (no rate)"});
+  CHECK(done.report.dropped.empty());
+}
+
 TEST_CASE("pt2: a symbol of one value is that number", "[pt2]") {
   ProgramText program = small_program();
   program.ranges = R"("s0":{"min_val":6,"max_val":6})";

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
+#include "base/printable.hpp"
 #include "base/try.hpp"
 #include "graph/text/type_text.hpp"
 
@@ -21,22 +23,31 @@ constexpr std::string_view kBookkeeping[] = {
     "torch.amp.autocast_mode._enter_autocast",
     "torch.amp.autocast_mode._exit_autocast",
     "torch.autograd.graph.*",
-    "torch._check*",
-    "torch._assert*",
     "torch.autograd._profiler_enabled",
-    "torch.sym_constrain_range*",
     "torch.profiler.*",
     "torch.cuda.synchronize",
-    "torch.ops.aten._assert_*",
-    "torch.ops.aten.sym_constrain_range*",
-    "torch.ops.aten._functional_assert*",
+    "torch.ops.aten._assert_tensor_metadata*",
     "torch.ops.profiler.*",
+};
+constexpr std::string_view kRanges[] = {
+    "torch.sym_constrain_range*",
+    "torch.ops.aten.sym_constrain_range*",
+};
+constexpr std::string_view kAsserts[] = {
+    "torch._check*",
+    "torch._assert*",
+    "torch.ops.aten._assert_*",
+    "torch.ops.aten._functional_assert*",
     "_assert*",
 };
 
 bool named(std::string_view callee, std::string_view pattern) {
   return pattern.ends_with("*") ? callee.starts_with(pattern.substr(0, pattern.size() - 1))
                                 : callee == pattern;
+}
+bool named_in(std::string_view callee, std::span<const std::string_view> patterns) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](std::string_view pattern) { return named(callee, pattern); });
 }
 
 const std::map<std::string_view, std::string_view> kInfix = {
@@ -137,14 +148,44 @@ std::optional<Compare> comparison(std::string_view op) {
 
 }  // namespace
 
-bool PythonCalls::bookkeeping(std::string_view callee) {
-  for (std::string_view pattern : kBookkeeping) {
-    if (!named(callee, pattern)) continue;
-    emitter_.effects().once();
-    ++report_.dropped[std::string(callee)];
-    return true;
+// Returns true if the facts prove the range of a size that a call requires.
+bool PythonCalls::in_range(const Arguments& arguments) {
+  const std::vector<Value>& args = arguments.positional;
+  if (args.empty() || args[0].kind != Value::Kind::integer) return false;
+  const auto holds = [&](Compare op, std::string_view keyword, std::size_t position) {
+    const Value* bound = position < args.size() ? &args[position] : nullptr;
+    for (const auto& [name, value] : arguments.keywords)
+      if (name == keyword) bound = &value;
+    return bound == nullptr || bound->kind != Value::Kind::integer ||
+           context_.dims.prove(op, args[0].dim, bound->dim, graph_.facts) == Truth::yes;
+  };
+  return holds(Compare::ge, "min", 1) && holds(Compare::le, "max", 2);
+}
+
+// Handles a call that computes nothing. Those that may raise are reported, unless proved.
+bool PythonCalls::bookkeeping(const std::string& callee, const Arguments& arguments,
+                              const Site& site) {
+  const std::vector<Value>& args = arguments.positional;
+  const bool range = named_in(callee, kRanges);
+  if (!named_in(callee, kBookkeeping)) {
+    if (!range && !named_in(callee, kAsserts)) return false;
+    const bool proved =
+        range ? in_range(arguments)
+              : !args.empty() && args[0].kind == Value::Kind::boolean && args[0].boolean;
+    if (!proved) {
+      std::string line = callee;
+      const auto text = std::find_if(args.begin(), args.end(),
+                                     [](const Value& v) { return v.kind == Value::Kind::string; });
+      if (text != args.end()) line += fmt::format(" ({})", printable(text->text));
+      if (!site.source.empty()) line += " at " + site.source;
+      emitter_.effects().once();
+      report_.unchecked.push_back(std::move(line));
+      return true;
+    }
   }
-  return false;
+  emitter_.effects().once();
+  ++report_.dropped[callee];
+  return true;
 }
 
 // A number on the left: 2 * x, 1 - x, 3 < x.
@@ -392,7 +433,7 @@ Result<std::optional<Value>> PythonCalls::call(const std::string& callee,
     }
     return Maybe(out);
   }
-  if (bookkeeping(callee)) {
+  if (bookkeeping(callee, arguments, site)) {
     const bool casts = callee.ends_with("_enter_autocast") && args.size() > 2 &&
                        args[2].kind == Value::Kind::boolean && args[2].boolean;
     const std::string line = "an autocast region: its ops keep the types stated in the dump";

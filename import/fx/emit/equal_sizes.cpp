@@ -92,8 +92,10 @@ void EqualSizes::read(const FxOptions& options, Symbols& symbols) {
   std::size_t tried = 0;
   each(options.guards, [&](DimId a, DimId b) {
     constexpr std::size_t kMostTried = 32;
-    if (a == b || ++tried > kMostTried) return;
-    if (narrow(a, b, options.symbol_max)) add(a, b);
+    if (a == b) return;
+    if (++tried <= kMostTried && narrow(a, b, options.symbol_max)) return add(a, b);
+    report_.unchecked.push_back(
+        fmt::format("a guard, {} == {}", context_.dims.print(a), context_.dims.print(b)));
   });
 }
 
