@@ -27,6 +27,7 @@ namespace pw::proof {
 namespace {
 
 constexpr int kMostSplits = 256;
+constexpr std::uint32_t kLevelsOfSums = 64;
 constexpr std::size_t kMostPatternOps = 256;
 constexpr std::size_t kMostExhaustions = 2;  // limit per pair
 constexpr const char* kRoundedConstants = "constants that agree to 12 digits are equal";
@@ -219,9 +220,16 @@ class PairProof {
       return fail(none.why);
     }
     Integers& integers = terms_.integers();
-    for (std::uint32_t level = 0; level < 64; ++level)
-      if (integers.mentions(cut, level))
-        return fail("whether " + integers.print(cut) + " >= 0, inside of a sum");
+    std::set<std::uint32_t> values;
+    integers.collect_values(cut, values);
+    const auto varies = [&](std::uint32_t level) {
+      return integers.mentions(cut, level) ||
+             std::any_of(values.begin(), values.end(), [&](std::uint32_t value) {
+               return terms_.mentions(TermId(std::size_t{value}), level);
+             });
+    };
+    for (std::uint32_t level = 0; level < kLevelsOfSums; ++level)
+      if (varies(level)) return fail("whether " + integers.print(cut) + " >= 0, inside of a sum");
     const Ix below = integers.sub(integers.constant(-1), cut);
     for (Ix fact : {cut, below}) {
       const auto mark = integers.mark();
