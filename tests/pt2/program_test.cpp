@@ -153,10 +153,10 @@ TEST_CASE("pt2: conditions that no run checks are reported", "[pt2]") {
   ProgramText program = small_program();
   program.nodes +=
       "," + node("torch.ops.aten._assert_async.msg",
-                 argument(tensor("x")) + "," + argument(R"({"as_string":"no rate"})"), "");
+                 argument(tensor("x")) + "," + argument(R"({"as_string":"no rate"})"), "", "check");
   const ContextPtr context = library();
   const FxImport done = imported(context, program);
-  CHECK(done.report.unchecked == Lines{"torch.ops.aten._assert_async.msg (no rate)"});
+  CHECK(done.report.unchecked == Lines{"torch.ops.aten._assert_async.msg (no rate) at m.py:7"});
   CHECK(done.report.dropped.empty());
 }
 
