@@ -125,7 +125,7 @@ class Quality(ProgramTest):
             (["--functions", "norm"], "there is no function `norm`"),
             (["--widths", "0"], "widths"),
             (["--widths", "x"], "x"),
-            (["--baseline", self.file("no.json", "[]"), "--sources-only", "--widths", "8"], "no JSON object with a list of `kernels`"),
+            (["--baseline", self.file("no.json", "[]"), "--sources-only", "--widths", "8"], "a JSON object with a list of `kernels`"),
             (["--baseline", self.path("absent.json"), "--sources-only", "--widths", "8"], "absent.json"),
             (["--baseline", self.file("half.json", '{"kernels": [{"width": 3}]}'), "--sources-only", "--widths", "8"], "lacks its `function`"),
         ):

@@ -33,7 +33,7 @@ SPECIAL = {
     "hyperbolic_sine": ("y = sinh(x: f32[*s]) => y = mul(sub(exp(x), exp(neg(x))), 0.5)", {"may_overflow"}),
     # 1 + x rounds to 1 for finite x: it is not infinity that it differs for.
     "rounded_comparison": ("y = lt(add(x: bf16[*s], 1.0), 1.0) => y = lt(x, 0.0)", {"unknown", "may_overflow", "refuted"}),
-    # Where 1 + x rounds to 1, the other branch is taken.
+    # Where 1 + x rounds to 1, the select chooses the other branch.
     "rounded_branch": ("y = select(gt(add(x: f32[*s], 1.0), 1.0), a: f32[*s], b: f32[*s]) => y = select(gt(x, 0.0), a, b)", {"unknown", "refuted"}),
     "rounded_operands": (
         "y = select(gt(add(x: f32[*s], 1.0), add(z: f32[*s], 1.0)), a: f32[*s], b: f32[*s]) => y = select(gt(x, z), a, b)",

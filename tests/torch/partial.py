@@ -73,7 +73,7 @@ class Rotary(nn.Module):
 
 class Partial(Case):
     def taken(self, function, *inputs, least, left=None, gradients=False, **how):
-        """Like compiled.Case.same, with the share of calls that are taken; returns the reports."""
+        """Like compiled.Case.same, with the share of calls that Piecewise takes; returns the reports."""
         reports = (self.same if gradients else self.same_without_gradients)(function, *inputs, **how)
         self.assertTrue(reports)
         for report in reports:
