@@ -42,24 +42,13 @@ Result<std::vector<LaunchNode>> LaunchRecorder::program(PieceId piece, std::int6
 
 Result<LaunchNode> LaunchRecorder::node(PieceId piece, const ProgramLaunch& launch,
                                         const Symbols& symbols, std::int64_t tokens) const {
-  const Dims& dims = task_.source.context().dims;
-  LaunchNode node;
-  node.kind = launch.kind;
-  node.name = launch.name;
-  for (const Place& place : launch.reads)
-    node.reads.push_back(PW_TRY(memory_.tensor(piece, place, symbols)));
-  for (const Place& place : launch.writes)
-    node.writes.push_back(PW_TRY(memory_.tensor(piece, place, symbols)));
-  for (DimId d : launch.params) {
-    const auto value = dims.evaluate(d, symbols);
-    if (!value)
-      return fail(error_in(task_.stitched.pieces[piece].name, "PW1202",
-                           "dim " + dims.print(d) + " has no value here"));
-    node.params.push_back(*value);
-  }
-  if (launch.on_host)
-    node.library = std::make_shared<LibraryCall>(LibraryCall{
-        launch.name, launch.on_host, RunContext{symbols, nullptr, tokens}, launch.product});
+  LaunchNode node =
+      PW_TRY(launch_node(launch, task_.source.context(), RunContext{symbols, nullptr, tokens},
+                         task_.stitched.pieces[piece].name));
+  std::vector<Address> addresses;
+  for (const auto* places : {&launch.reads, &launch.writes})
+    for (const Place& place : *places) addresses.push_back(memory_.address(piece, place));
+  node = at_addresses(std::move(node), addresses);
   if (launch.product && memory_.workspace().address != 0)
     node.writes.push_back(memory_.workspace());
   return node;

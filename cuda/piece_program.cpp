@@ -354,6 +354,34 @@ class ProgramMaker {
 
 }  // namespace
 
+Result<LaunchNode> launch_node(const ProgramLaunch& launch, const Context& context,
+                               const RunContext& run, const std::string& place) {
+  LaunchNode out;
+  out.kind = launch.kind;
+  out.name = launch.name;
+  const auto add = [&](const std::vector<Place>& places,
+                       std::vector<DeviceTensor>& tensors) -> Status {
+    for (const Place& at : places) {
+      auto extents = PW_TRY(extents_of(context, at.type, run.symbols, [&] { return place; }));
+      tensors.push_back({context.types[at.type].dtype, std::move(extents), 0});
+    }
+    return {};
+  };
+  PW_TRY(add(launch.reads, out.reads));
+  PW_TRY(add(launch.writes, out.writes));
+  for (const DimId dim : launch.params) {
+    const auto value = context.dims.evaluate(dim, run.symbols);
+    if (!value)
+      return fail(
+          error_in(place, "PW1202", "dim " + context.dims.print(dim) + " has no value here"));
+    out.params.push_back(*value);
+  }
+  if (launch.on_host)
+    out.library = std::make_shared<LibraryCall>(
+        LibraryCall{launch.name, launch.on_host, run, launch.product});
+  return out;
+}
+
 Result<PieceProgram> make_program(const Graph& piece, Backend& library, const Driver& driver,
                                   const ProgramOptions& options) {
   return ProgramMaker(piece, library, driver, options).run();

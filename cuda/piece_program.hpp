@@ -32,6 +32,11 @@ struct ProgramLaunch {
   std::optional<ProductCall> product;   ///< for a library call that the driver supports
 };
 
+/// Returns a launch for the sizes of a run, without addresses and workspace. Fails with PW1202 at
+/// `place` if a dim has no value.
+Result<LaunchNode> launch_node(const ProgramLaunch& launch, const Context& context,
+                               const RunContext& run, const std::string& place);
+
 struct ScratchValue {
   std::string name;
   TypeId type;

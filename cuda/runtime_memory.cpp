@@ -254,23 +254,17 @@ Result<std::vector<DeviceTensor>> RuntimeMemory::tensors(const std::vector<Value
   return out;
 }
 
-Result<DeviceTensor> RuntimeMemory::tensor(PieceId piece, const Place& place,
-                                           const Symbols& symbols) const {
-  const Context& context = task_.source.context();
+Address RuntimeMemory::address(PieceId piece, const Place& place) const {
   const Piece& p = task_.stitched.pieces[piece];
-  auto extents = extents_of(context, place.type, symbols, [&] { return p.name; });
-  if (!extents) return forward(extents);
-  DeviceTensor out{context.types[place.type].dtype, std::move(*extents), 0};
   switch (place.kind) {
-    case Place::Kind::input: out.address = address_[p.inputs[place.index].index]; break;
-    case Place::Kind::output: out.address = address_[p.outputs[place.index].index]; break;
-    case Place::Kind::valid: out.address = valid_; break;
-    case Place::Kind::literal: out.address = literals_[p.piece_class.index][place.index]; break;
-    case Place::Kind::zero: out.address = zeros_[piece.index][place.index]; break;
-    case Place::Kind::scratch:
-      out.address = arena_ + static_cast<Address>(layout_.scratch[piece.index][place.index].offset);
+    case Place::Kind::input: return address_[p.inputs[place.index].index];
+    case Place::Kind::output: return address_[p.outputs[place.index].index];
+    case Place::Kind::valid: return valid_;
+    case Place::Kind::literal: return literals_[p.piece_class.index][place.index];
+    case Place::Kind::zero: return zeros_[piece.index][place.index];
+    case Place::Kind::scratch: break;
   }
-  return out;
+  return arena_ + static_cast<Address>(layout_.scratch[piece.index][place.index].offset);
 }
 
 }  // namespace pw::cuda

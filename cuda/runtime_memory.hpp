@@ -48,7 +48,7 @@ class RuntimeMemory {
   Result<DeviceTensor> tensor(ValueId value, const Symbols& symbols) const;
   Result<std::vector<DeviceTensor>> tensors(const std::vector<ValueId>& values,
                                             const Symbols& symbols) const;
-  Result<DeviceTensor> tensor(PieceId piece, const Place& place, const Symbols& symbols) const;
+  [[nodiscard]] Address address(PieceId piece, const Place& place) const;
 
  private:
   [[nodiscard]] Result<std::vector<PieceSchedule>> scratch_schedules() const;

@@ -139,23 +139,25 @@ class StreamProgram::Preparation {
   }
 
  private:
-  [[nodiscard]] Result<DeviceTensor> tensor(TypeId type) const {
+  [[nodiscard]] std::string place() const { return "graph " + of_.graph_.name; }
+
+  /// Returns the bytes of a tensor in the arena.
+  [[nodiscard]] Result<std::int64_t> bytes(TypeId type) const {
     const Context& context = of_.graph_.context();
-    return DeviceTensor{
-        context.types[type].dtype,
-        PW_TRY(extents_of(context, type, symbols_, [&] { return "graph " + of_.graph_.name; })), 0};
+    auto extents = PW_TRY(extents_of(context, type, symbols_, [&] { return place(); }));
+    return align(DeviceTensor{context.types[type].dtype, std::move(extents), 0}.bytes());
   }
 
   /// Places the zeros first, then the values between launches by lifetime, then the workspace.
   Status lay_out(StreamCall& out) {
     for (const TypeId type : of_.program_.zeros) {
       zeros_.push_back(out.arena_bytes_);
-      out.arena_bytes_ += align(PW_TRY(tensor(type)).bytes());
+      out.arena_bytes_ += PW_TRY(bytes(type));
     }
     out.zero_bytes_ = out.arena_bytes_;
     std::vector<Lifetime> lifetimes;
     for (const ScratchValue& value : of_.program_.scratch)
-      lifetimes.push_back({value.first, value.last, align(PW_TRY(tensor(value.type)).bytes())});
+      lifetimes.push_back({value.first, value.last, PW_TRY(bytes(value.type))});
     Placement placement = place_intervals(lifetimes);
     for (const std::int64_t offset : placement.offsets)
       scratch_.push_back(out.zero_bytes_ + offset);
@@ -182,30 +184,14 @@ class StreamProgram::Preparation {
   }
 
   Status add(const ProgramLaunch& launch, StreamCall& out) const {
-    LaunchNode node;
-    node.kind = launch.kind;
-    node.name = launch.name;
-    StreamCall::Launch made;
-    for (const auto* places : {&launch.reads, &launch.writes}) {
-      for (const Place& place : *places) {
-        auto& tensors = places == &launch.reads ? node.reads : node.writes;
-        tensors.push_back(PW_TRY(tensor(place.type)));
-        made.operands.push_back(operand(place));
-      }
-    }
+    LaunchNode node = PW_TRY(
+        launch_node(launch, of_.graph_.context(), RunContext{symbols_, nullptr, 0}, place()));
     const bool empty = std::all_of(node.writes.begin(), node.writes.end(),
                                    [](const DeviceTensor& t) { return t.bytes() == 0; });
     if (empty || stays(launch)) return {};
-    for (const DimId dim : launch.params) {
-      const auto value = of_.graph_.context().dims.evaluate(dim, symbols_);
-      if (!value)
-        return fail(error_in("graph " + of_.graph_.name, "PW1202",
-                             "dim " + of_.graph_.context().dims.print(dim) + " has no value here"));
-      node.params.push_back(*value);
-    }
-    if (launch.on_host)
-      node.library = std::make_shared<LibraryCall>(LibraryCall{
-          launch.name, launch.on_host, RunContext{symbols_, nullptr, 0}, launch.product});
+    StreamCall::Launch made;
+    for (const auto* places : {&launch.reads, &launch.writes})
+      for (const Place& place : *places) made.operands.push_back(operand(place));
     if (launch.product && workspace_bytes_ > 0) {
       node.writes.push_back({DType::u8, {workspace_bytes_}, 0});
       made.operands.push_back({Place::Kind::scratch, 0, static_cast<Address>(workspace_)});

@@ -417,30 +417,6 @@ Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph g
   return replay;
 }
 
-Status CudaDriver::launch(const LaunchNode& node) {
-  const CudaFunctions& f = state_->f();
-  if (node.kind == LaunchNode::Kind::library) {
-    const auto chosen = state_->choose(node);
-    if (!chosen)
-      return run(*node.library->on_host, node.reads, std::span(node.writes).first(1),
-                 node.library->context);
-    auto done = state_->multiply(*chosen);
-    return done ? state_->wait(0, "run " + node.name) : done;
-  }
-  if (node.kind == LaunchNode::Kind::copy)
-    return state_->wait(f.copy(node.writes[0].address, node.reads[0].address,
-                               static_cast<std::size_t>(node.reads[0].bytes()), state_->stream),
-                        "copy on the device");
-  const auto loaded = state_->kernels.find(node.name);
-  if (loaded == state_->kernels.end())
-    return fail(error_in(node.name, "PW1223", "the kernel was not loaded"));
-  const CudaLaunch launch(loaded->second.kernel, loaded->second.function, node);
-  const CudaKernelNode& n = launch.node();
-  return state_->wait(f.launch(n.function, n.grid[0], n.grid[1], 1, n.block[0], 1, 1,
-                               n.shared_bytes, state_->stream, n.params, nullptr),
-                      "launch " + node.name);
-}
-
 class CudaDriver::KernelOnStream final : public StreamLaunch {
  public:
   KernelOnStream(const State& state, const State::Loaded& loaded, const LaunchNode& node)
@@ -474,10 +450,7 @@ class CudaDriver::ProductOnStream final : public StreamLaunch {
       : state_(state), chosen_(std::move(chosen)), node_(std::move(node)) {}
 
   Status enqueue(std::span<const Address> tensors, Stream stream) const override {
-    LaunchNode node = node_;
-    std::size_t at = 0;
-    for (auto* of : {&node.reads, &node.writes})
-      for (DeviceTensor& tensor : *of) tensor.address = tensors[at++];
+    const LaunchNode node = at_addresses(node_, tensors);
     LtAddresses addresses = addresses_of(*node.library->product, node.reads, node.writes[0]);
     if (node.writes.size() > 1) addresses.workspace = node.writes[1].address;
     return state_.lt->multiply(chosen_.product, addresses, chosen_.algorithm,
@@ -515,6 +488,19 @@ Result<std::unique_ptr<StreamLaunch>> CudaDriver::prepare(LaunchNode node) {
   if (loaded == state_->kernels.end())
     return fail(error_in(node.name, "PW1223", "the kernel was not loaded"));
   return std::make_unique<KernelOnStream>(*state_, loaded->second, node);
+}
+
+Status CudaDriver::launch(const LaunchNode& node) {
+  auto prepared = prepare(node);
+  if (!prepared && node.kind == LaunchNode::Kind::library)
+    return run(*node.library->on_host, node.reads, std::span(node.writes).first(1),
+               node.library->context);
+  if (!prepared) return forward(prepared);
+  std::vector<Address> addresses;
+  for (const auto* tensors : {&node.reads, &node.writes})
+    for (const DeviceTensor& tensor : *tensors) addresses.push_back(tensor.address);
+  PW_TRY((*prepared)->enqueue(addresses, reinterpret_cast<Stream>(state_->stream)));
+  return state_->wait(0, "run " + node.name);
 }
 
 Status CudaDriver::fill_on(Stream stream, Address at, int byte, std::int64_t bytes) {

@@ -20,6 +20,13 @@ LaunchCounts counted(const LaunchNode& node) {
   return out;
 }
 
+LaunchNode at_addresses(LaunchNode node, std::span<const Address> tensors) {
+  std::size_t at = 0;
+  for (auto* of : {&node.reads, &node.writes})
+    for (DeviceTensor& tensor : *of) tensor.address = tensors[at++];
+  return node;
+}
+
 bool conflict(const LaunchNode& a, const LaunchNode& b) {
   return meet(a.writes, b.reads) || meet(a.reads, b.writes) || meet(a.writes, b.writes);
 }

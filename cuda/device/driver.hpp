@@ -78,6 +78,8 @@ struct LaunchNode {
 };
 
 [[nodiscard]] LaunchCounts counted(const LaunchNode& node);
+/// Returns the node with other addresses: those of its reads, then of its writes.
+[[nodiscard]] LaunchNode at_addresses(LaunchNode node, std::span<const Address> tensors);
 
 struct RecordedGraph {
   std::string name;  ///< "piece_3 of 16 tokens"

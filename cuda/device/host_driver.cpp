@@ -226,10 +226,7 @@ class HostDriver::OnStream final : public StreamLaunch {
   OnStream(HostDriver& driver, LaunchNode node) : driver_(driver), node_(std::move(node)) {}
 
   Status enqueue(std::span<const Address> tensors, Stream) const override {
-    LaunchNode node = node_;
-    std::size_t at = 0;
-    for (auto* of : {&node.reads, &node.writes})
-      for (DeviceTensor& tensor : *of) tensor.address = tensors[at++];
+    const LaunchNode node = at_addresses(node_, tensors);
     const std::lock_guard lock(driver_.turn_);
     return driver_.run_unchecked(node, combine(driver_.options_.seed, driver_.enqueued_++));
   }

@@ -53,7 +53,7 @@ bool relaxed = false;    // whether calls that may wait are allowed during them
 int open_graphs = 0;     // begun, and not made ready
 int allocations = 0, waits = 0, loads = 0, copies_of_host = 0, launches = 0;
 
-/// What a kernel reads, and how it runs: by its name, its parameters, and the size of its grid.
+/// Functions of a kernel's name: the number of its parameters, and a run with their values.
 int (*parameters)(const char*) = nullptr;
 void (*run_kernel)(const char*, const std::uint64_t*) = nullptr;
 
@@ -141,7 +141,7 @@ int at_once(Stream* stream, std::function<void()> run) {
   return 0;
 }
 
-/// What a capture that is not relaxed allows on no thread.
+/// Returns true if a capture on any thread forbids calls that may wait or allocate.
 bool forbidden() { return captures != 0 && !relaxed; }
 
 int launch(Stream* stream, const Function* function, void** from) {

@@ -55,7 +55,7 @@ Applied convert_to_copy(Emitter& emitter, const Bound& bound, const Outputs& wan
   return cast(emitter, *x, dtype->dtype, wanted, site);
 }
 
-// Of one axis, from deviations; of several, as a variance.
+// Converts the variance of one axis from deviations, and that of several by convert_variance.
 Applied convert_var_mean(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                          const Site& site) {
   Applied one_axis = convert_var_mean_of_axis(emitter, bound, wanted, site);
