@@ -15,6 +15,7 @@ from .options import Options
 from .fx_import import CPU, Refused
 
 _ALIGNED = 256  # bytes
+_SIZES = 64  # sets of sizes whose launches a graph keeps at hand
 
 
 def device_of(graph: torch.fx.Graph) -> torch.device:
@@ -69,26 +70,19 @@ class OnDevice:
     """A compiled graph with the interface of _piecewise.Compiled. Each call has its own arena, so calls may overlap and be captured."""
 
     def __init__(self, device: _piecewise.Device, place: torch.device, graph: _piecewise.Graph, sizes: t.Dict[str, int]):
-        self._program = _piecewise.DeviceProgram(device, graph, sizes)
+        program = _piecewise.DeviceProgram(device, graph, sizes)
         self.place = place
-        self.summary = self._program.summary
-        self._calls: t.Dict[t.Tuple[int, ...], t.Tuple[_piecewise.DeviceCall, int]] = {}
-
-    def at(self, symbols: t.Dict[str, int]) -> _piecewise.DeviceCall:
-        """Returns the launches for these sizes."""
-        return self._program.at(symbols)
+        self.summary = program.summary
+        self._at = functools.lru_cache(maxsize=_SIZES)(lambda *symbols: program.at(dict(symbols)))
 
     def extents(self, symbols: t.Dict[str, int]) -> t.List[t.List[int]]:
         """Returns the extents of each output."""
-        return self.at(symbols).extents
+        return self._at(*symbols.items()).extents
 
     def run(self, inputs: t.Sequence[int], outputs: t.Sequence[int], symbols: t.Dict[str, int]) -> None:
         """Enqueues the graph on the current stream."""
-        key = tuple(symbols.values())
-        if (known := self._calls.get(key)) is None:
-            call = self.at(symbols)
-            known = self._calls[key] = (call, call.arena_bytes)
-        call, size = known
+        call = self._at(*symbols.items())
+        size = call.arena_bytes
         arena = torch.empty(size + _ALIGNED, dtype=torch.uint8, device=self.place) if size else None  # lives until all is enqueued
         at = 0 if arena is None else -(-arena.data_ptr() // _ALIGNED) * _ALIGNED
         if self.place.type == "cpu":

@@ -205,29 +205,29 @@ class Taking:
         if graph.writes:
             raise Refused("it writes inputs")
         if engine == "cuda":
-            return self._on_device(module, imported, rewritten, warm, place)
+            return self._on_device(module, imported, rewritten, graph, warm, place)
         hosted = HostCalls.of(module.graph, rewritten.left)
         compiled = _piecewise.Compiled(graph, engine, hosted.functions(imported.operators), over, options.frozen)
         call = Call(imported, graph, compiled, hosted, FrozenWeights(compiled, options.check) if options.frozen else None)
         read = functools.partial(self._session.loads, rewritten.imported, "torch")
         return _Taken(call, rewritten, PartReport(graph, compiled.summary, read), warm)
 
-    def _on_device(self, module: torch.fx.GraphModule, imported: FxImport, rewritten: _Rewritten, warm: bool, place: torch.device) -> _Taken:
+    def _on_device(
+        self, module: torch.fx.GraphModule, imported: FxImport, rewritten: _Rewritten, graph: _piecewise.Graph, warm: bool, place: torch.device
+    ) -> _Taken:
         """Compiles for a device, where every op needs a kernel: raises _Unsupported for those that stay PyTorch's."""
         if self._options.frozen:
             raise Refused("the backend `cuda` does not freeze weights")
         device = open_device(self._options, place)
         sizes = {name: _hint(module.graph, at) for name, at in imported.symbols.items()}
         read = functools.partial(self._session.loads, rewritten.imported, "torch")
-        graph = read()
-        if unsupported := dict(device.unsupported(graph, sizes)):
-            raise _Unsupported(unsupported, graph)
-        made = self._session.loads(rewritten.graph, "torch")
-        if unsupported := dict(device.unsupported(made, sizes)):
-            _log.warning("the graph runs as it was before its rules, because %s", *(f"{name}: {why}" for name, why in list(unsupported.items())[:1]))
+        before = read()
+        if unsupported := device.unsupported(before, sizes):
+            raise _Unsupported(dict(unsupported), before)
+        if unsupported := device.unsupported(graph, sizes):
+            _log.warning("the graph runs as it was before its rules, because %s: %s", *unsupported[0])
             rewritten = dataclasses.replace(rewritten, graph=rewritten.imported, rewrites={}, proofs=[], not_proved=[])
-        else:
-            graph = made
+            graph = before
         compiled = OnDevice(device, place, graph, sizes)
         call = Call(imported, graph, compiled, HostCalls.of(module.graph, ()))
         return _Taken(call, rewritten, PartReport(graph, compiled.summary, read), warm)
