@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/division.hpp"
 #include "graph/dims/dim_bounds.hpp"
 
 namespace pw {

@@ -54,6 +54,37 @@ TermId element_of(NodeContext node) {
 
 }  // namespace
 
+bool NodeContext::represents(DType dtype, Ix integer) {
+  constexpr double kPracticalI64 = 0x1p31, kPracticalI32 = 0x1p15;
+  const bool wide = dtype == DType::i64 || dtype == DType::i32;
+  if (terms_.any_dtype() && dtype != DType::i64) return false;
+  double most = 0;
+  bool open = false;
+  for (const auto& [monomial, factor] : i_.polynomial(integer)) {
+    double product = std::abs(static_cast<double>(factor));
+    for (Integers::AtomNumber number : monomial) {
+      const Integers::Atom& atom = i_.atom(number);
+      const bool index = atom.kind == Integers::Atom::Kind::variable;
+      const auto extent = index ? i_.number(atom.a) : std::nullopt;
+      open = open || !extent;
+      if (extent) product *= static_cast<double>(std::max<std::int64_t>(*extent - 1, 1));
+    }
+    most += product;
+  }
+  if (open) {
+    if (!wide || most > (dtype == DType::i64 ? kPracticalI64 : kPracticalI32)) return false;
+    granted_.insert("whole numbers made of indices do not wrap around");
+    return true;
+  }
+  if (is_float(dtype)) return most <= std::ldexp(1.0, mantissa_bits(dtype));
+  if (dtype == DType::b8 || dtype == DType::u8) {
+    const auto value = i_.number(integer);
+    return most <= (dtype == DType::b8 ? 1 : 255) &&
+           (value ? *value >= 0 : i_.nonnegative(integer));
+  }
+  return most < std::ldexp(1.0, 8 * size_of(dtype) - 1);
+}
+
 Elements::Elements(const Graph& graph, Terms& terms)
     : graph_(graph), terms_(terms), integers_(terms.integers()) {
   std::set<std::string> groups;
@@ -163,6 +194,11 @@ TermId Elements::reduce(Function function, DType dtype, Ix extent, std::uint32_t
       if (!line || line->factor == integers_.constant(0) || function == Function::mean) throw;
       const auto factor = integers_.number(line->factor);
       if (!factor || (*factor != 1 && *factor != -1)) throw;
+      std::set<std::uint32_t> bound;  // indices of inner sums, which the range must not depend on
+      integers_.collect_levels(line->rest, bound);
+      if (std::any_of(bound.begin(), bound.end(),
+                      [&](std::uint32_t other) { return other > level && other < kAxisLevel; }))
+        throw;
       // factor * v + rest >= 0 from v = -rest on, or up to v = rest.
       const Ix cut = *factor == 1 ? integers_.sub(integers_.constant(0), line->rest)
                                   : integers_.add(line->rest, integers_.constant(1));

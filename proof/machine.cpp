@@ -234,6 +234,7 @@ std::optional<Machine::Number> Machine::made(TermId id) {
       const auto at = index(term.at[0]);
       if (!at) return std::nullopt;
       out.scalar = Scalar::of(term.dtype, static_cast<double>(*at));
+      if (!is_float(term.dtype)) out.scalar.whole = wrapped_around(term.dtype, *at);
       return out;
     }
     case Term::Kind::read:

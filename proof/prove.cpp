@@ -732,6 +732,8 @@ void Prover::prove_case(RuleId id, Cases& cases, Proof& proof) {
   if (!schema) {
     if (cases.none.empty() || !schema.error().mistyped) cases.none = schema.error().why;
     if (schema.error().mistyped) return;
+    if (schema.error().undecided)
+      return leave_unknown(proof, "sizes that are not solved for: " + schema.error().why);
     // The left side matches there, but the right side cannot replace it.
     proof.uncovered = fmt::format("{} ({})", schema.error().shapes, schema.error().why);
     return leave_unknown(proof, "not every match can be applied: " + proof.uncovered);

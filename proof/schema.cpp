@@ -103,8 +103,8 @@ tl::expected<Schema, NoSchema> with_right_side(Graph graph, const RuleSet& ungua
   std::vector<Match> matches = find_matches(graph, run, id, params);
   if (matches.empty()) {
     const auto why = explain(graph, run, id, params);
-    return tl::unexpected(
-        NoSchema{why ? why->code + " " + why->message : "it does not match", false, shapes});
+    return tl::unexpected(NoSchema{
+        .why = why ? why->code + " " + why->message : "it does not match", .shapes = shapes});
   }
   Schema schema{std::move(graph), {}, {}, {}, {}, {}, {}, 0};
   const Match& match = matches.front();
@@ -115,15 +115,17 @@ tl::expected<Schema, NoSchema> with_right_side(Graph graph, const RuleSet& ungua
   schema.env = match.env;
   Env env = match.env;
   if (auto built = build_statements(schema.graph, rule.replacement, env, options); !built)
-    return tl::unexpected(NoSchema{built.error().front().message, false, shapes});
+    return tl::unexpected(NoSchema{.why = built.error().front().message, .shapes = shapes});
   for (NodeId node : nodes_of(schema.graph))
     if (!old.contains(node)) schema.fresh.push_back(node);
   for (const std::string& name : rule.outputs) {
     const std::vector<ValueId> from = values_of(match.env, name), to = values_of(env, name);
     if (from.size() != to.size())
-      return tl::unexpected(NoSchema{fmt::format("`{}` would be a list of another length", name)});
+      return tl::unexpected(
+          NoSchema{.why = fmt::format("`{}` would be a list of another length", name)});
     for (std::size_t i = 0; i < from.size(); ++i) {
-      if (!to[i].valid()) return tl::unexpected(NoSchema{fmt::format("`{}` would be none", name)});
+      if (!to[i].valid())
+        return tl::unexpected(NoSchema{.why = fmt::format("`{}` would be none", name)});
       schema.outputs.push_back(
           {from.size() == 1 ? name : fmt::format("{}[{}]", name, i), from[i], to[i]});
     }
@@ -141,18 +143,19 @@ std::optional<NoSchema> same_types(const Schema& schema, Integers& integers,
   for (const SchemaOutput& output : schema.outputs) {
     const TypeId a = schema.graph.type(output.before), b = schema.graph.type(output.after);
     if (a == b) continue;
-    if (a == Types::unknown() || b == Types::unknown()) return NoSchema{"a type is not known"};
+    if (a == Types::unknown() || b == Types::unknown())
+      return NoSchema{.why = "a type is not known"};
     const Type before = context.types[a], after = context.types[b];
     if (before.dtype != after.dtype || before.shape.size() != after.shape.size())
-      return NoSchema{fmt::format("`{}` is {} and would become {}", output.name,
-                                  context.types.print(a), context.types.print(b))};
+      return NoSchema{.why = fmt::format("`{}` is {} and would become {}", output.name,
+                                         context.types.print(a), context.types.print(b))};
     for (std::size_t i = 0; i < before.shape.size(); ++i) {
       const Ix x = integers.of(context.dims, before.shape[i]);
       const Ix y = integers.of(context.dims, after.shape[i]);
       if (integers.equal(x, y)) continue;
       const Ix difference = integers.sub(x, y);
       if (integers.number(difference))
-        return NoSchema{fmt::format("`{}` would have another size", output.name)};
+        return NoSchema{.why = fmt::format("`{}` would have another size", output.name)};
       if (integers.nonnegative(difference)) {
         if (const auto solution = integers.solve(difference)) {
           if (const auto dim = parse_dim(context.dims, integers.print(solution->second))) {
@@ -164,14 +167,25 @@ std::optional<NoSchema> same_types(const Schema& schema, Integers& integers,
         }
       }
       if (integers.may_differ(x, y))
-        return NoSchema{fmt::format("`{}` is {} and would become {}", output.name,
-                                    context.types.print(a), context.types.print(b)),
-                        false, shapes_of(schema.graph)};
+        return NoSchema{.why = fmt::format("`{}` is {} and would become {}", output.name,
+                                           context.types.print(a), context.types.print(b)),
+                        .shapes = shapes_of(schema.graph)};
       integers.assume(difference);
       integers.assume(integers.sub(y, x));
     }
   }
   return std::nullopt;
+}
+
+/// Returns the params with each integer as the symbol of its name, or as what that is solved for.
+Env as_symbols(Dims& dims, Env params, const SolvedSizes& solved) {
+  for (auto& [name, binding] : params) {
+    const auto* attribute = std::get_if<Attribute>(&binding);
+    if (attribute == nullptr || !std::holds_alternative<std::int64_t>(*attribute)) continue;
+    const auto known = solved.find(plain_name(name));
+    binding = Attribute(known != solved.end() ? known->second : dims.symbol(plain_name(name)));
+  }
+  return params;
 }
 
 }  // namespace
@@ -191,7 +205,7 @@ tl::expected<Schema, NoSchema> make_schema(const RuleSet& rules, const RuleSet& 
   const bool lists = !rule.members.empty() || !rule.lists.empty() || !rule.unless.empty();
   const std::optional<Rule> plain =
       lists ? std::optional(unroll(rule, options.lists)) : std::nullopt;
-  std::map<std::string, DimId, std::less<>> solved;
+  SolvedSizes solved;
   std::map<std::string, std::size_t> answers;
   std::set<std::string> zero, any;  // symbols that may be 0, and any number
   choices.rewind();
@@ -203,7 +217,7 @@ tl::expected<Schema, NoSchema> make_schema(const RuleSet& rules, const RuleSet& 
       const Ix fact = integers.sub(integers.of(rules.context->dims, dim), least);
       if (!integers.nonnegative(fact)) integers.assume(fact);
     }
-    std::map<std::string, DimId, std::less<>> found = solved;
+    SolvedSizes found = solved;
     try {
       const Rule& sketched = plain ? *plain : rule;
       SketchState state{*rules.context,
@@ -222,16 +236,8 @@ tl::expected<Schema, NoSchema> make_schema(const RuleSet& rules, const RuleSet& 
                         IdVec<PatternValueId, ValueId>(sketched.values.size())};
       Sketch sketch(state);
       Graph graph = sketch.build();
-      Env symbolic = params;
-      for (auto& [name, binding] : symbolic) {
-        const auto* attribute = std::get_if<Attribute>(&binding);
-        if (attribute != nullptr && std::holds_alternative<std::int64_t>(*attribute)) {
-          const auto known = solved.find(plain_name(name));
-          binding = Attribute(known != solved.end() ? known->second
-                                                    : rules.context->dims.symbol(plain_name(name)));
-        }
-      }
-      auto schema = with_right_side(std::move(graph), unguarded, id, symbolic);
+      auto schema = with_right_side(std::move(graph), unguarded, id,
+                                    as_symbols(rules.context->dims, params, solved));
       if (!schema) return schema;
       schema->any_dtypes = sketch.any_dtypes();
       for (const auto* guards : {&rule.where, &rule.assume})
@@ -241,10 +247,13 @@ tl::expected<Schema, NoSchema> make_schema(const RuleSet& rules, const RuleSet& 
     } catch (const Restart&) {
       solved = std::move(found);
     } catch (const Mistyped& problem) {
-      return tl::unexpected(NoSchema{problem.why, true});
+      return tl::unexpected(NoSchema{.why = problem.why, .mistyped = true});
+    } catch (const Undecided& problem) {
+      return tl::unexpected(NoSchema{.why = problem.why, .undecided = true});
     }
   }
-  return tl::unexpected(NoSchema{"its sizes could not be solved for", true});
+  return tl::unexpected(
+      NoSchema{.why = fmt::format("limit: more than {} sizes", kRestarts), .undecided = true});
 }
 
 }  // namespace pw::proof

@@ -48,7 +48,8 @@ struct SchemaOptions {
 /// The reason why a case has no schema: it is not well typed, or the rule does not match or apply.
 struct NoSchema {
   std::string why;
-  bool mistyped = false;    ///< failed before the left side was complete
+  bool mistyped = false;    ///< the left side has no such types: there is nothing to prove
+  bool undecided = false;   ///< it is not known whether the left side is well typed
   std::string shapes = {};  ///< shapes of the inputs, if sizes may be the cause
 };
 

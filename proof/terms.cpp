@@ -102,7 +102,9 @@ TermId Terms::number(double value, DType dtype) {
 }
 
 TermId Terms::index(Ix at, DType dtype) {
-  if (const auto value = integers_.number(at)) return number(static_cast<double>(*value), dtype);
+  constexpr std::int64_t kExact = std::int64_t{1} << 53;  // what `number` represents
+  if (const auto value = integers_.number(at); value && *value <= kExact && *value >= -kExact)
+    return number(static_cast<double>(*value), dtype);
   std::set<std::uint32_t> held;  // the integer that a term is, is that term
   integers_.collect_values(at, held);
   if (held.size() == 1 && integers_.value(*held.begin()) == at)

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
-#include "base/ceil_div.hpp"
+#include "base/division.hpp"
 #include "graph/infer/symbol_fact.hpp"
 #include "splitter/product.hpp"
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/division.hpp"
 #include "codegen/rowprogram/index.hpp"
 
 namespace pw::rows {
@@ -14,11 +15,6 @@ namespace {
 
 constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMaxTerms = 64;
-
-/// Floor division: the remainder is never negative.
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
 
 }  // namespace
 

@@ -11,7 +11,7 @@
 #include <bit>
 #include <map>
 
-#include "base/ceil_div.hpp"
+#include "base/division.hpp"
 
 namespace pw::cuda {
 namespace {

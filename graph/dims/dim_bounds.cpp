@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/division.hpp"
+
 namespace pw {
 namespace {
 

@@ -5,11 +5,6 @@
 
 namespace pw {
 
-[[nodiscard]] inline std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-  std::int64_t q = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
-}
-
 class DimBounds {
  public:
   DimBounds(const Polynomials& polynomials, const Facts& facts)

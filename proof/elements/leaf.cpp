@@ -11,8 +11,7 @@ class LeafElement : NodeContext {
   TermId run() {
     const Primitive op = primitive();
     if (op == Primitive::empty) return terms_.number(0, dtype());
-    if (op == Primitive::iota)
-      return terms_.index(at_.empty() ? i_.constant(0) : at_.back(), dtype());
+    if (op == Primitive::iota) return position();
     if (op == Primitive::extent) return terms_.index(size("value"), dtype());
     if (among(op, {Primitive::constant, Primitive::full}))
       return terms_.number(real("value"), dtype());
@@ -20,6 +19,13 @@ class LeafElement : NodeContext {
   }
 
  private:
+  /// Returns the last index in the result's dtype. A narrow dtype rounds or wraps large indices, so
+  /// these are casts from i64.
+  TermId position() {
+    const Ix at = at_.empty() ? i_.constant(0) : at_.back();
+    if (represents(dtype(), at)) return terms_.index(at, dtype());
+    return terms_.call(Function::cast, dtype(), {terms_.index(at, DType::i64)});
+  }
   TermId opaque() {
     const Op& op = graph_.op_of(node_);
     granted_.insert(fmt::format("`{}` gives equal results for equal operands", op.name));

@@ -103,6 +103,10 @@ class NodeContext {
     if (t.kind == Term::Kind::number) return i_.constant(static_cast<std::int64_t>(t.number));
     return i_.value(term.index);
   }
+  /// Returns true if a dtype represents an integer made of indices and sizes. The sizes that no
+  /// number bounds are granted to be practical: with factors up to 2^31 (2^15 in i32) their
+  /// products do not wrap around.
+  bool represents(DType dtype, Ix integer);
   /// Returns the position that an integer gives. Sums and products of positions do not wrap around.
   Ix as_index(TermId term) {
     const Term t = terms_[term];

@@ -25,7 +25,7 @@ class PointwiseElement : NodeContext {
     if (const auto bounded = extreme_of_integers(op, args)) return *bounded;
     return terms_.call(op, dtype(), std::move(args));
   }
-  /// Computes integer arithmetic on indices as an index. In i64 such values cannot wrap.
+  /// Computes integer arithmetic on indices as an index, where the result's dtype represents it.
   std::optional<TermId> on_indices(Function op, const std::vector<TermId>& args) {
     std::vector<Ix> of;
     bool any = false, all_wide = dtype() == DType::i64;  // indices that became i64 numbers
@@ -43,16 +43,20 @@ class PointwiseElement : NodeContext {
       }
     }
     if (!any && !all_wide) return std::nullopt;
-    const bool wide = dtype() == DType::i64 || (dtype() == DType::i32 && !terms_.any_dtype());
-    if (wide) granted_.insert("whole numbers made of indices do not wrap around");
-    if (op == Function::cast && wide) return terms_.index(of[0], dtype());
-    if (op == Function::add && wide) return terms_.index(i_.add(of[0], of[1]), dtype());
-    if (op == Function::sub && wide) return terms_.index(i_.sub(of[0], of[1]), dtype());
-    if (op == Function::mul && wide) return terms_.index(i_.mul(of[0], of[1]), dtype());
-    if (op == Function::neg && wide) return terms_.index(i_.sub(i_.constant(0), of[0]), dtype());
-    if (among(op, {Function::remainder, Function::fmod}) && wide &&
-        i_.nonnegative(i_.sub(of[1], i_.constant(1))) && i_.nonnegative(of[0]))
-      return terms_.index(i_.mod(of[0], of[1]), dtype());
+    const auto whole = [&](Ix result) -> std::optional<TermId> {
+      if (!represents(dtype(), result)) return std::nullopt;
+      return terms_.index(result, dtype());
+    };
+    if (dtype() == DType::i64 || (dtype() == DType::i32 && !terms_.any_dtype())) {
+      if (op == Function::cast) return whole(of[0]);
+      if (op == Function::add) return whole(i_.add(of[0], of[1]));
+      if (op == Function::sub) return whole(i_.sub(of[0], of[1]));
+      if (op == Function::mul) return whole(i_.mul(of[0], of[1]));
+      if (op == Function::neg) return whole(i_.negated(of[0]));
+      if (among(op, {Function::remainder, Function::fmod}) &&
+          i_.nonnegative(i_.sub(of[1], i_.constant(1))) && i_.nonnegative(of[0]))
+        return terms_.index(i_.mod(of[0], of[1]), dtype());
+    }
     const auto truth = [&](bool value) { return terms_.number(value ? 1 : 0, DType::b8); };
     const Ix one = i_.constant(1);
     if (op == Function::lt) return truth(at_least(i_.sub(i_.sub(of[1], of[0]), one)));

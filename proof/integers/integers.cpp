@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/division.hpp"
+
 namespace pw::proof {
 namespace {
 
@@ -126,7 +128,7 @@ Ix Integers::div(Ix a, Ix b) {
   const Ix one = constant(1), zero_ = constant(0);
   if (b == one || a == zero_) return a;
   const auto x = number(a), y = number(b);
-  if (x && y && *y > 0) return constant(*x >= 0 ? *x / *y : -((-*x + *y - 1) / *y));
+  if (x && y && *y > 0) return constant(floor_div(*x, *y));
   const auto cached = quotients_.find({a, b});
   if (cached != quotients_.end()) return cached->second;
   const bool positive = nonnegative(sub(b, one));

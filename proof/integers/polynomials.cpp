@@ -1,5 +1,5 @@
 // Hash-consed integer polynomials in normal form. Invariant: monomials are sorted, coefficients are
-// not 0, and after an overflow of 64 bits overflowed() is true.
+// not 0 or the least of 64 bits, and after an overflow of 64 bits overflowed() is true.
 #include "proof/integers/polynomials.hpp"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/division.hpp"
 #include "base/hash.hpp"
 #include "proof/index_levels.hpp"
 
@@ -15,8 +16,10 @@ namespace pw::proof {
 Ix IntegerPolynomials::intern(std::map<Monomial, std::int64_t> terms) {
   Polynomial p;
   p.reserve(terms.size());
-  for (auto& [monomial, factor] : terms)
-    if (factor != 0) p.emplace_back(monomial, factor);
+  for (auto& [monomial, factor] : terms) {
+    if (factor == INT64_MIN) overflowed_ = true;  // it has no absolute value
+    if (factor != 0) p.emplace_back(monomial, std::max(factor, -INT64_MAX));
+  }
   const auto found = ids_.find(p);
   if (found != ids_.end()) return found->second;
   const Ix id(polynomials_.size());
@@ -237,7 +240,7 @@ std::optional<std::int64_t> IntegerPolynomials::evaluate(Ix p, const Assign& ass
     }
     const auto a = evaluate(atom.a, assign), b = evaluate(atom.b, assign);
     if (!a || !b || *b <= 0) return std::nullopt;
-    return *a >= 0 ? *a / *b : -((-*a + *b - 1) / *b);
+    return floor_div(*a, *b);
   };
   std::int64_t sum = 0;
   for (const auto& [monomial, factor] : polynomial(p)) {

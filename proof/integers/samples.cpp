@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/division.hpp"
 #include "base/hash.hpp"
 
 namespace pw::proof {
@@ -32,7 +33,7 @@ std::optional<std::int64_t> IntegerSamples::sample(AtomNumber number, std::size_
       break;
     case Atom::Kind::quotient: {
       const auto a = sample(atom.a, n), b = sample(atom.b, n);
-      if (a && b && *b > 0) out = *a >= 0 ? *a / *b : -((-*a + *b - 1) / *b);
+      if (a && b && *b > 0) out = floor_div(*a, *b);
       break;
     }
     case Atom::Kind::value: out = static_cast<std::int64_t>(draw % 15) - 4; break;

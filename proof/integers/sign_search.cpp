@@ -78,7 +78,8 @@ bool SignSearch::by_signs(Ix p) {
       }
       parts = std::move(next);
     }
-    for (const Monomial& part : parts) sums[part] += factor;
+    for (const Monomial& part : parts)
+      if (__builtin_add_overflow(sums[part], factor, &sums[part])) return false;
   }
   return std::all_of(sums.begin(), sums.end(), [&](const auto& term) {
     return term.second == 0 || (term.second > 0 && std::all_of(term.first.begin(), term.first.end(),

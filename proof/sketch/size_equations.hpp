@@ -14,8 +14,10 @@ class SizeEquations : SketchPart {
   void multiple(DimId a, DimId b);
 
  private:
-  void four_numbers(Ix x, Ix y);
-  [[noreturn]] void learn(const std::string& name, Ix value);
+  void solve_products(Ix x, Ix y);
+  [[nodiscard]] bool impossible(Ix difference);
+  [[noreturn]] void learn(const SolvedSizes& sizes);
+  [[nodiscard]] DimId dim_of(Ix value);
 };
 
 }  // namespace pw::proof

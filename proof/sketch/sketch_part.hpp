@@ -22,6 +22,10 @@ struct Restart {};
 struct Mistyped {
   std::string why;
 };
+/// Thrown if it is not known whether the left side is well typed in this case.
+struct Undecided {
+  std::string why;
+};
 
 inline constexpr DType kDTypes[] = {DType::bf16, DType::f16,    DType::f32,   DType::f64,
                                     DType::i64,  DType::i32,    DType::i8,    DType::u8,

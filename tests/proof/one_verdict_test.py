@@ -79,6 +79,32 @@ SPECIAL = {
     "halved_i8": ("y = shift_right(x: i8[*s], 1) => y = div(x, 2)", {"refuted"}),
     "square_of_i64": ("y = pow(x: i64[*s], 2) => y = mul(x, x)", {"same_bits"}),
     "cube_of_i32": ("y = pow(x: i32[*s], 3) => y = mul(x, mul(x, x))", {"same_bits"}),
+    # A narrow dtype rounds or wraps large indices.
+    "index_as_f16": ("y = i64(iota(){shape = [4096], dtype = f16}) => y = iota(){shape = [4096]}", {"refuted"}),
+    "index_as_i8": ("y = i64(iota(){shape = [4096], dtype = i8}) => y = iota(){shape = [4096]}", {"refuted"}),
+    "small_index_as_f16": ("y = i64(iota(){shape = [2048], dtype = f16}) => y = iota(){shape = [2048]}", {"same_bits"}),
+    "index_of_any_size": ("y = i64(iota(){shape = [n], dtype = f32}) => y = iota(){shape = [n]}", {"unknown", "refuted"}),
+    "sum_of_indices": (
+        "y = i64(add(iota(){shape = [4], dtype = i32}, 2147483646)) => y = add(iota(){shape = [4]}, 2147483646)",
+        {"refuted"},
+    ),
+    "product_of_indices": (
+        "y = lt(mul(mul(iota(){shape = [16]}, 100000000000000), 65536), 0) => y = lt(iota(){shape = [16]}, 0)",
+        {"refuted"},
+    ),
+    # A double rounds both products to one number.
+    "beyond_53_bits": (
+        "y = add(x: i64[*s], mul(94906267, 94906267)) => y = add(x, mul(24, 375299979828137))",
+        {"refuted"},
+    ),
+    # Sizes that no equation excludes: n m = 1, and 2 n = 3 m.
+    "one_element": ("y = reshape(x: f32[n, m]){shape = [1]} => y = reshape(mul(x, 2.0)){shape = [1]}", {"refuted"}),
+    "two_and_three": ("y = reshape(x: f32[n, 2]){shape = [m, 3]} => y = reshape(mul(x, 2.0)){shape = [m, 3]}", {"refuted"}),
+    "same_two_and_three": ("y = reshape(x: f32[n, 2]){shape = [m, 3]} => y = reshape(reshape(x){shape = [3 * m]}){shape = [m, 3]}", {"same_bits"}),
+    "factors_of_four": (
+        "y = reshape(x: f32[4, a, b]){shape = [c, d]} => y = reshape(transpose(x){dim0 = 1, dim1 = 2}){shape = [c, d]}",
+        {"unknown", "refuted"},
+    ),
 }
 
 # For the largest i64, x + 3 wraps around and has another remainder by 3 than x.

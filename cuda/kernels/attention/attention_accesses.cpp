@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/ceil_div.hpp"
+#include "base/division.hpp"
 
 namespace pw::cuda {
 namespace {

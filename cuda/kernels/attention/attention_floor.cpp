@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/ceil_div.hpp"
+#include "base/division.hpp"
 #include "cuda/kernels/attention/attention_model.hpp"
 
 namespace pw::cuda {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/ceil_div.hpp"
+#include "base/division.hpp"
 #include "cuda/kernels/matmul/tensor_model.hpp"
 
 namespace pw::cuda {

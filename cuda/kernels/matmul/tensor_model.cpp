@@ -17,7 +17,7 @@
 
 #include <fmt/format.h>
 
-#include "base/ceil_div.hpp"
+#include "base/division.hpp"
 
 namespace pw::cuda {
 namespace {

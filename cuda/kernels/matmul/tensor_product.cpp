@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "base/ceil_div.hpp"
+#include "base/division.hpp"
 #include "base/hash.hpp"
 #include "codegen/rowprogram/cxx.hpp"
 
