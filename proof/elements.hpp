@@ -42,7 +42,13 @@ class Elements {
   TermId general(ValueId value, ValueId like);
   [[nodiscard]] std::vector<Ix> extents(ValueId value);
   /// Clears the memo of elements; required after the facts change.
-  void forget() { known_.clear(); }
+  void forget() {
+    known_.clear();
+    positions_.clear();
+  }
+  /// A position at which an element that was derived reads a table: 0 ≤ `at` < `extent`.
+  using Position = std::pair<Ix, Ix>;
+  [[nodiscard]] const std::set<Position>& positions() const { return positions_; }
   /// Returns the assumptions that the derivation made.
   [[nodiscard]] const std::set<std::string>& granted() const { return granted_; }
 
@@ -61,6 +67,7 @@ class Elements {
   std::string group_;
   std::map<std::tuple<ValueId, std::vector<Ix>, Ix, std::uint32_t>, TermId> known_;
   std::set<std::string> granted_;
+  std::set<Position> positions_;
   int depth_ = 0;  ///< recursion depth of `element`
 };
 

@@ -9,6 +9,7 @@
 #include "proof/prove.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 
@@ -243,8 +244,12 @@ class PairProof {
 
   void compare() {
     for (Ix extent : elements_.extents(left_))
-      if (terms_.integers().number(extent) == 0) return;  // no element
-    const TermId a = elements_.general(left_), b = elements_.general(right_, left_);
+      if (terms_.integers().number(extent) == 0) return;     // no element
+    if (!elements_.positions().empty()) elements_.forget();  // those of another output
+    const TermId a = elements_.general(left_);
+    const std::set<Elements::Position> inside = elements_.positions();
+    const TermId b = elements_.general(right_, left_);
+    if (const auto outside = beyond_tables(inside)) return fail(*outside);
     if (a == b || same(a, b)) return;
     if (reals_ == nullptr) return fail("the terms differ");
     if (terms_.with_exact_products(a) == terms_.with_exact_products(b)) return;
@@ -258,6 +263,31 @@ class PairProof {
     const std::size_t most_nodes = any_float(terms_, a) || any_float(terms_, b) ? 7 : 20;
     if (!witness && (decided(asked(a, b, most_nodes)) || (whole && same_for_all(a, b)))) return;
     fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
+  }
+
+  /// Returns what may fail if the right side reads a table at positions that are not inside because
+  /// those of the left side are.
+  std::optional<std::string> beyond_tables(const std::set<Elements::Position>& inside) {
+    Integers& integers = terms_.integers();
+    std::vector<Elements::Position> open;
+    std::set_difference(elements_.positions().begin(), elements_.positions().end(), inside.begin(),
+                        inside.end(), std::back_inserter(open));
+    if (open.empty()) return std::nullopt;
+    const auto bounds = [&](const Elements::Position& position) {
+      const auto& [at, extent] = position;
+      return std::array{at, integers.sub(integers.sub(extent, integers.constant(1)), at)};
+    };
+    std::optional<std::string> out;
+    const auto mark = integers.mark();
+    for (const Elements::Position& position : inside)
+      for (const Ix bound : bounds(position)) integers.assume(bound);
+    for (const Elements::Position& position : open)
+      for (const Ix bound : bounds(position))
+        if (!out && !integers.nonnegative(bound))
+          out = fmt::format("the right side may read a table of {} at {}",
+                            integers.print(position.second), integers.print(position.first));
+    integers.back_to(mark);
+    return out;
   }
 
   /// Compares exhaustively over a few 8-bit inputs.

@@ -36,10 +36,10 @@ class IndexedElement : NodeContext {
     if (reads_level(first)) return std::nullopt;
     for (std::size_t d = 0; d < values.size(); ++d)
       if (!i_.equal(values[d], d == k ? places[0] : shape(0)[d])) return std::nullopt;
-    granted_.insert("indices lie inside their tables");
+    const Ix one = i_.constant(1);
+    read_at(first, i_.add(i_.sub(shape(0)[k], places[0]), one));
     std::vector<Ix> at = at_;
     at[k] = i_.sub(at_[k], first);
-    const Ix one = i_.constant(1);
     if (!at_least(at[k]) || !at_least(i_.sub(i_.sub(places[0], one), at[k])))
       return operand(0, at_);
     return operand(1, at);
@@ -50,8 +50,8 @@ class IndexedElement : NodeContext {
     const std::size_t ids = shape(1).size();
     const std::vector<Ix> at(at_.begin(), at_.begin() + static_cast<std::ptrdiff_t>(ids));
     std::vector<Ix> row = {as_index(operand(1, at))};
+    read_at(row[0], shape(0)[0]);
     row.insert(row.end(), at_.begin() + static_cast<std::ptrdiff_t>(ids), at_.end());
-    granted_.insert("indices lie inside their tables");
     return operand(0, row);
   }
   TermId index() {
@@ -68,10 +68,10 @@ class IndexedElement : NodeContext {
         if (i_.number(own[k]) == 1) place[k] = i_.constant(0);
       Ix value = as_index(operand(1 + n, place));
       if (flag("wrap") && !at_least(value)) value = i_.add(value, extents[from + n]);
+      read_at(value, extents[from + n]);
       at.push_back(value);
     }
     at.insert(at.end(), begin + static_cast<std::ptrdiff_t>(rank), at_.end());
-    granted_.insert("indices lie inside their tables");
     return operand(0, at);
   }
   /// Returns true if a value in the term differs for each position.

@@ -121,6 +121,11 @@ class NodeContext {
     }
     return exact(term);
   }
+  /// Records that the element reads a table at a position, which has to lie inside.
+  void read_at(Ix position, Ix extent) {
+    granted_.insert("indices lie inside their tables");
+    e_.positions_.emplace(position, extent);
+  }
   std::vector<Ix> extents(ValueId value) { return e_.extents(value); }
   TermId element(ValueId value, const std::vector<Ix>& at, Ix rank, std::uint32_t level) {
     return e_.element(value, at, rank, level);

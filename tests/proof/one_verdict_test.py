@@ -79,6 +79,13 @@ SPECIAL = {
     "halved_i8": ("y = shift_right(x: i8[*s], 1) => y = div(x, 2)", {"refuted"}),
     "square_of_i64": ("y = pow(x: i64[*s], 2) => y = mul(x, x)", {"same_bits"}),
     "cube_of_i32": ("y = pow(x: i32[*s], 3) => y = mul(x, mul(x, x))", {"same_bits"}),
+    # The left side reads row i + 1 for i = -1, which the right side refuses.
+    "shifted_table": (
+        "y = embedding(t: f32[v, d], add(i: i64[n], 1)) => y = embedding(slice(t){dim = 0, start = 1, end = v}, i)",
+        {"refuted"},
+    ),
+    "other_table": ("y = embedding(t: f32[v, d], i: i64[n]) => y = embedding(mul(mul(t, 2.0), 0.5), i)", {"may_overflow"}),
+    "scaled_table": ("y = mul(embedding(t: f32[v, d], i: i64[n]), 2.0) => y = embedding(mul(t, 2.0), i)", {"same_bits"}),
     # A narrow dtype rounds or wraps large indices.
     "index_as_f16": ("y = i64(iota(){shape = [4096], dtype = f16}) => y = iota(){shape = [4096]}", {"refuted"}),
     "index_as_i8": ("y = i64(iota(){shape = [4096], dtype = i8}) => y = iota(){shape = [4096]}", {"refuted"}),
