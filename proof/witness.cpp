@@ -4,6 +4,10 @@
 // Pointwise terms with at most 16 input bits are also enumerated exhaustively, which is a proof of
 // equality. Every witness is confirmed by the strict evaluation of both sides. The number of
 // samples and the size of terms are bounded; no result means nothing.
+// The search is incomplete by design: it looks where laws of the reals typically break in floats.
+// Products and exponentials overflow, casts to narrower dtypes saturate or round to infinity, and a
+// rounded operand flips a comparison. All samples are pure functions of their number and of input
+// names, so a verdict never depends on a random seed.
 #include "proof/witness.hpp"
 
 #include <algorithm>
@@ -18,6 +22,7 @@
 namespace pw::proof {
 namespace {
 
+// Limits of one search. They bound its time; no limit affects soundness.
 constexpr std::size_t kRandomSamples = 240;
 constexpr std::size_t kFlipSamples = 960;  // two operands have to be near each other
 constexpr std::size_t kGridSide = 60;
@@ -30,6 +35,8 @@ constexpr std::size_t kMostTargets = 8;
 constexpr std::size_t kMostNodes = 400;
 
 /// Returns integers near the bounds of a dtype and near the literals.
+/// Besides the bounds these are the square roots near which products overflow: 46341 for i32,
+/// 3037000500 for i64. 16777217 is the least positive integer that f32 does not hold.
 std::vector<double> critical_integers(DType dtype, const std::set<double>& literals) {
   std::vector<double> out;
   const double low = dtype == DType::u8    ? 0
@@ -53,6 +60,9 @@ std::vector<double> critical_integers(DType dtype, const std::set<double>& liter
 
 /// Returns floats near the ends of the ranges of scalar functions and near the literals, and
 /// `ends`.
+/// exp overflows in f32 from 88.8 and in f64 from 709.8; 104.7 and 746 are where exp(-x) underflows
+/// to 0. Powers of the largest number make a product of two, or of four, overflow or not. `large /
+/// literal` is where a product with a literal leaves the range.
 std::vector<double> critical_floats(DType dtype, const std::set<double>& literals,
                                     const std::set<double>& ends) {
   const FloatFormat format = pw::format_of(dtype);
@@ -86,6 +96,8 @@ std::vector<double> critical_floats(DType dtype, const std::set<double>& literal
   std::vector<double> out = {0.0, -0.0};
   for (double size : sizes)
     for (double x : {size, -size})
+      // The margin of 1 % excludes a dtype's largest number itself, which rounding alone may push
+      // to infinity.
       if (const double held = rounded(dtype, x); std::abs(held) <= 0.99 * large)
         out.push_back(held);
   for (double end : ends)
@@ -102,6 +114,7 @@ std::vector<double> critical_numbers(DType dtype, const std::set<double>& litera
       is_float(dtype) ? critical_floats(dtype, literals, ends) : critical_integers(dtype, literals);
   std::vector<double> unique;
   for (double x : out)
+    // 0.0 == -0.0, so their sign bits are compared as well.
     if (std::none_of(unique.begin(), unique.end(),
                      [&](double y) { return x == y && std::signbit(x) == std::signbit(y); }))
       unique.push_back(x);
@@ -131,6 +144,8 @@ enum class Draw : std::uint8_t {
 };
 
 /// A sample: values for all inputs of two terms.
+/// Values are drawn on first use and then fixed, so both sides read the same inputs. They depend on
+/// the input's name, its position, and the number of the sample only.
 class Sample {
  public:
   Sample(const Terms& terms, const Scope& scope, std::size_t number, Draw draw)
@@ -159,6 +174,8 @@ class Sample {
   Scalar left, right;
 
  private:
+  // Reads are identified by name and evaluated position: two terms that read one element see one
+  // value.
   std::optional<Scalar> read(TermId id, const std::vector<std::int64_t>& at) {
     const Term& term = terms_[id];
     std::string name = term.name;
@@ -179,6 +196,8 @@ class Sample {
     return fmt::format("{}[{}]", term.name, out);
   }
 
+  // Chooses a value by the distribution of this sample. With one magnitude per input, sums overflow
+  // as a whole; with one per element, a large element meets small ones.
   Scalar drawn(const std::string& name, DType dtype, const std::vector<std::int64_t>& at) {
     auto& numbers = critical_[dtype];
     if (numbers.empty()) numbers = critical_numbers(dtype, scope_.literals, scope_.ends);
@@ -189,6 +208,8 @@ class Sample {
       return Scalar::of(dtype, kSmall[(own >> 9) % std::size(kSmall)]);
     }
     const std::size_t order = reads_.size();
+    // The first read takes the column of the grid and the second the row; grids have at most two
+    // reads.
     if (draw_ == Draw::grid) {
       const std::size_t which = order == 0 ? number_ % kGridSide : number_ / kGridSide;
       return Scalar::of(dtype, numbers[which % numbers.size()]);
@@ -212,6 +233,9 @@ class Sample {
     return Scalar::of(dtype, std::clamp(number, -0.99 * large, 0.99 * large));
   }
 
+  // Chooses a size from 1 to 8, or an index below its extent. Eight samples in a row share their
+  // sizes, because sizes matter less than values. A symbol that may be below 1 is
+  // sometimes 0. Returns nothing for an index of an empty axis, which rejects the sample.
   std::optional<std::int64_t> size(const Integers::Unknown& unknown) {
     const bool symbol = unknown.kind == Integers::Unknown::Kind::symbol;
     const std::string name = symbol ? std::string(unknown.name)
@@ -260,6 +284,7 @@ bool narrows_input(const Terms& terms, TermId id) {
   return terms[from].kind == Term::Kind::read;
 }
 
+/// Counts shared nodes once. At most six literals are kept, since each adds critical numbers.
 Scope scope_of(const Terms& terms, TermId a, TermId b) {
   Scope out;
   std::set<TermId> seen;
@@ -282,6 +307,7 @@ Scope scope_of(const Terms& terms, TermId a, TermId b) {
       if (term.kind == Term::Kind::number && std::isfinite(term.number) && out.literals.size() < 6)
         out.literals.insert(term.number);
     });
+  // Without a narrowing cast of an input, no dtype's largest number is special for it.
   if (!narrowed) out.ends.clear();
   return out;
 }
@@ -292,10 +318,13 @@ bool finite(const Scalar& x) { return !is_float(x.dtype) || std::isfinite(x.real
 /// signs.
 bool leaves_range(const Scalar& a, const Scalar& b) {
   if (finite(a) != finite(b)) return true;
+  // Two NaN agree, and so do NaN and infinity: both sides left the range there.
   return !finite(a) && std::isinf(a.real) && std::isinf(b.real) && a.real != b.real;
 }
 
 /// Allowed error for small numbers: a few steps of the least ones, not amplified by a division.
+/// The factor 4 leaves room for the order of evaluation, which the error bounds do not cover. The
+/// cap of 1024 steps keeps a division by a tiny number from excusing any difference.
 double allowed(const Machine::Result& a, const Machine::Result& b) {
   const DType dtype = a.value.dtype;
   const FloatFormat format = pw::format_of(dtype);
@@ -306,6 +335,8 @@ double allowed(const Machine::Result& a, const Machine::Result& b) {
 
 }  // namespace
 
+/// Requires the difference in `granted` mode as well. There, partial sums have unlimited range, so
+/// a difference that comes only from the order of a sum does not count: every verdict grants it.
 bool WitnessSearch::overflows(TermId a, TermId b, Sample& sample) const {
   Machine granted(terms_, sample.inputs(), Machine::Mode::granted);
   const auto x = granted.run(a), y = granted.run(b);
@@ -325,6 +356,8 @@ bool WitnessSearch::overflows(TermId a, TermId b, Sample& sample) const {
   return true;
 }
 
+/// Excludes comparisons from the error bounds, so that a branch taken differently shows as a large
+/// difference. Both modes must agree, for the same reason as in overflows.
 bool WitnessSearch::flips(TermId a, TermId b, Sample& sample) const {
   constexpr double kBranches = 1.0 / 32;  // approximations of one function differ by less
   const auto distinct = [&](Machine::Mode mode) {
@@ -341,6 +374,8 @@ bool WitnessSearch::flips(TermId a, TermId b, Sample& sample) const {
   return distinct(Machine::Mode::granted) && distinct(Machine::Mode::strict);
 }
 
+/// Evaluates in f64 first: a NaN there is a property of the functions, not of rounding. The strict
+/// evaluation then confirms that one side only is NaN, as for x / x ⇒ 1 at 0.
 bool WitnessSearch::differs_in_domain(TermId a, TermId b, Sample& sample) const {
   Machine reals(terms_, sample.inputs(true), Machine::Mode::reals);
   const auto x = reals.run(a), y = reals.run(b);
@@ -349,6 +384,8 @@ bool WitnessSearch::differs_in_domain(TermId a, TermId b, Sample& sample) const 
   return known && std::isnan(sample.left.real) != std::isnan(sample.right.real);
 }
 
+/// Compares bits, which suits integers and booleans. It also supplies both values for other
+/// searches.
 bool WitnessSearch::differs(TermId a, TermId b, Sample& sample) const {
   Machine strict(terms_, sample.inputs(), Machine::Mode::strict);
   const auto left = strict.run(a), right = strict.run(b);
@@ -367,6 +404,7 @@ struct Target {
 
 namespace {
 
+/// Steps whose inputs include no float cannot be scaled and are skipped.
 std::vector<Target> targets_of(const Terms& terms, const Scope& scope) {
   std::vector<Target> out;
   for (TermId step : scope.computed) {
@@ -386,6 +424,9 @@ std::vector<Target> targets_of(const Terms& terms, const Scope& scope) {
 
 /// Scales one input until a step is above the largest or below the least number of its dtype;
 /// returns true on success.
+/// The step is usually monotone in the magnitude of one input. The search scans powers of two in
+/// steps of 24 for a sign change. Nine bisections then leave about 0.05 in the exponent. False if
+/// the step does not cross the goal within 2^±240.
 bool WitnessSearch::aim(const Target& target, std::size_t number, Sample& sample) const {
   const FloatFormat format = pw::format_of(terms_[target.step].dtype);
   const double least = std::ldexp(1.0, format.smallest - format.mantissa);
@@ -418,6 +459,7 @@ bool WitnessSearch::aim(const Target& target, std::size_t number, Sample& sample
   return false;
 }
 
+/// Rejects a sample that violates a fact: no instance of the case has such sizes.
 std::optional<Witness> WitnessSearch::tried(TermId a, TermId b, Parts parts, Sample& sample) {
   Machine strict(terms_, sample.inputs(), Machine::Mode::strict);
   const auto& known = terms_.integers().facts();
@@ -429,6 +471,8 @@ std::optional<Witness> WitnessSearch::tried(TermId a, TermId b, Parts parts, Sam
   return Witness{print_witness(sample.seen(), sample.left, sample.right)};
 }
 
+/// Draws pointwise terms of at most two reads from the grid, all others randomly, and then aims at
+/// single steps. 1009 is coprime to the size of the grid, so the first samples are spread over it.
 std::optional<Witness> WitnessSearch::search(TermId a, TermId b, Parts parts) {
   constexpr std::size_t kHopeless = 40;
   evaluated_ = false;
@@ -441,11 +485,14 @@ std::optional<Witness> WitnessSearch::search(TermId a, TermId b, Parts parts) {
   const std::size_t random = parts == &WitnessSearch::flips ? kFlipSamples : kRandomSamples;
   const std::size_t samples = grid && scope.reads == 2 ? kMostGrid : random;
   for (std::size_t n = 0; n < samples; ++n) {
+    // A term that 40 samples could not evaluate has an op without a scalar function, or is too
+    // large.
     if (n == kHopeless && !evaluated_) return std::nullopt;
     const Draw draw = parts == &WitnessSearch::flips && n % 2 == 1 ? Draw::alike : Draw::random;
     Sample sample = grid ? sample_of(n * 1009 % kMostGrid, Draw::grid) : sample_of(n, draw);
     if (auto found = tried(a, b, parts, sample)) return found;
   }
+  // One read was covered by the grid. Only overflow depends on the exact magnitude of a step.
   if (scope.reads < 2 || parts != &WitnessSearch::overflows) return std::nullopt;
   if (!scope.pointwise || scope.nodes > kMostAimedNodes) return std::nullopt;
   const std::vector<Target> targets = targets_of(terms_, scope);
@@ -460,6 +507,7 @@ std::optional<Witness> WitnessSearch::search(TermId a, TermId b, Parts parts) {
 std::optional<Witness> WitnessSearch::overflow(TermId a, TermId b) {
   return search(a, b, &WitnessSearch::overflows);
 }
+/// Restores `evaluated_`, which reports on the search for overflow.
 std::optional<Witness> WitnessSearch::flip(TermId a, TermId b) {
   const bool evaluated = evaluated_;
   const Scope scope = scope_of(terms_, a, b);
@@ -467,6 +515,8 @@ std::optional<Witness> WitnessSearch::flip(TermId a, TermId b) {
   evaluated_ = evaluated;
   return out;
 }
+/// Small inputs suffice: logarithms, roots, and quotients are undefined at 0 and below. All samples
+/// are tried, at any size of the grid, because there are only 32.
 std::optional<Witness> WitnessSearch::undefined(TermId a, TermId b) {
   const Scope scope = scope_of(terms_, a, b);
   if (scope.nodes > kMostNodes) return std::nullopt;
@@ -480,6 +530,9 @@ std::optional<Witness> WitnessSearch::difference(TermId a, TermId b) {
   return search(a, b, &WitnessSearch::differs);
 }
 
+/// This is a proof for the interpreter's arithmetic, since every input is evaluated. Reads at
+/// different positions vary independently, which includes the case that they coincide. Returns
+/// false for dtypes of more than 8 bits and for terms of more than 30 nodes; false means unknown.
 bool WitnessSearch::same_for_all(TermId a, TermId b, std::size_t* evaluated) {
   constexpr std::size_t kMostNodes = 30;
   if (!terms_.pointwise(a) || !terms_.pointwise(b)) return false;

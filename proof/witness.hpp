@@ -1,6 +1,9 @@
 // Searches for finite inputs on which two terms differ. Candidates are the limits of dtypes,
 // magnitudes at which exponentials, products, and casts overflow, zeros of both signs, and the
 // smallest numbers.
+// A witness refutes; its absence proves nothing. prove.cpp uses the search in two ways: a witness
+// of overflow makes the verdict may_overflow, and a witness for integers saves a query to the
+// solver.
 #pragma once
 
 #include <optional>
@@ -36,6 +39,7 @@ class WitnessSearch {
   [[nodiscard]] bool evaluated() const { return evaluated_; }
 
  private:
+  /// One test of a sample; it stores both sides' values in the sample on success.
   using Parts = bool (WitnessSearch::*)(TermId, TermId, class Sample&) const;
   std::optional<Witness> search(TermId a, TermId b, Parts parts);
   std::optional<Witness> tried(TermId a, TermId b, Parts parts, class Sample& sample);
@@ -46,6 +50,8 @@ class WitnessSearch {
   bool differs(TermId a, TermId b, Sample& sample) const;
 
   const Terms& terms_;
+  /// A proof by the reals requires that some sample was evaluated: otherwise nothing checked for
+  /// overflow.
   mutable bool evaluated_ = false;
 };
 
