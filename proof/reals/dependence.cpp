@@ -7,6 +7,7 @@
 
 namespace pw::proof {
 
+/// Only canonical names count, not loose ones.
 std::uint32_t Dependence::height(Factor factor) {
   while (heights_.size() <= factor) heights_.push_back(kUnknownHeight);
   if (heights_[factor] != kUnknownHeight) return heights_[factor];
@@ -28,6 +29,8 @@ std::uint32_t Dependence::height(const Fraction& f) {
   return out;
 }
 
+/// The result never changes: atoms are immutable, and their indices are substituted by making new
+/// ones.
 bool Dependence::depends(Factor factor, std::uint32_t level) {
   const auto known = depends_.find({factor, level});
   if (known != depends_.end()) return known->second;
@@ -36,6 +39,7 @@ bool Dependence::depends(Factor factor, std::uint32_t level) {
   return out;
 }
 
+/// A bound index counts as an occurrence, which is safe: at worst a factor stays inside a sum.
 bool Dependence::depends_at_all(Factor factor, std::uint32_t level) {
   const Atom& a = field_.atom(factor);
   if (std::any_of(a.at.begin(), a.at.end(), [&](Ix ix) { return integers_.mentions(ix, level); }))

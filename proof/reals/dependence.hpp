@@ -20,6 +20,8 @@ class Dependence {
   Dependence(const Field& field, const Integers& integers, FormOf form_of)
       : field_(field), integers_(integers), form_of_(std::move(form_of)) {}
 
+  /// Returns true if the index of a level may occur. A false result proves that the value does not
+  /// vary with it.
   bool depends(const Polynomial& p, std::uint32_t level);
   bool depends(const Fraction& f, std::uint32_t level) {
     return depends(f.over, level) || depends(f.under, level);

@@ -3,6 +3,9 @@
 // monomials have no zero powers, polynomials no zero coefficients, and the denominator's first
 // coefficient is 1. Products of sums can grow exponentially, so the numbers of summands, of steps,
 // and of bits are limited.
+// Fractions are not reduced by polynomial divisors: (x² - 1) / (x - 1) and x + 1 have different
+// forms. Reals::equal therefore compares cross products. Cancelling x in x y / x ignores x = 0;
+// Reals::equal compares the zeros of denominators separately.
 #include "proof/reals/field.hpp"
 
 #include <algorithm>
@@ -11,16 +14,20 @@
 namespace pw::proof {
 namespace {
 
+// Summands of one polynomial, or of the products of two. Beyond a limit TooLarge is thrown, and the
+// comparison is unknown.
 constexpr std::size_t kMostSummands = 4000;
 constexpr std::size_t kMostRealSteps = 3000000;  // of one comparison
 constexpr int kMostPower = 1 << 16;
 constexpr std::size_t kMostCoefficientBits = 4096;
 
 /// Returns true for an integer that counts something; a wider one is a rounded constant.
+/// Counts such as 2 and 3 are exact, so they are never identified with neighbors.
 bool is_count(const Rational& x) { return x.is_integer() && x.bits() <= 63; }
 
 }  // namespace
 
+/// The number 0 has an empty numerator, and every number has the denominator 1.
 Fraction number(const Rational& value) {
   Fraction out;
   if (value != 0) out.over.emplace(Monomial(), value);
@@ -28,6 +35,7 @@ Fraction number(const Rational& value) {
   return out;
 }
 
+/// Nothing if the fraction contains an atom.
 std::optional<Rational> constant(const Fraction& f) {
   if (f.over.empty()) return Rational(0);
   if (f.over.size() != 1 || !f.over.begin()->first.empty() || f.under.size() != 1 ||
@@ -36,6 +44,7 @@ std::optional<Rational> constant(const Fraction& f) {
   return f.over.begin()->second / f.under.begin()->second;
 }
 
+/// Dividing by it makes scalar multiples of one term equal, except for 0.
 Rational lead(const Fraction& f) {
   return f.over.empty() ? Rational(0) : f.over.rbegin()->second / f.under.begin()->second;
 }
@@ -47,6 +56,8 @@ Fraction product_of(const Monomial& monomial) {
   return out;
 }
 
+/// Coefficients are ignored, so fractions that differ by rounded constants are neighbors in the
+/// map.
 std::strong_ordering Field::ByShape::order_of_shapes(const Fraction& a, const Fraction& b) {
   for (const auto& [p, q] : {std::pair(&a.over, &b.over), std::pair(&a.under, &b.under)}) {
     if (p->size() != q->size()) return p->size() <=> q->size();
@@ -56,6 +67,7 @@ std::strong_ordering Field::ByShape::order_of_shapes(const Fraction& a, const Fr
   return std::strong_ordering::equal;
 }
 
+/// Within one shape, coefficients decide.
 bool Field::ByShape::operator()(const Fraction& a, const Fraction& b) const {
   if (const auto order = order_of_shapes(a, b); order != 0) return order < 0;
   return std::tie(a.over, a.under) < std::tie(b.over, b.under);
@@ -67,6 +79,8 @@ void Field::spend(std::size_t steps) {
 
 /// Returns true if two coefficients are the same or, over the reals, constants that are equal up
 /// to rounding.
+/// The relation is not transitive; the first fraction of a group represents it. Agreement is an
+/// assumption, which verdicts list (kRoundedConstants).
 bool Field::agree(const Rational& a, const Rational& b) {
   if (a == b) return true;
   if (laws_ == Laws::bits || (is_count(a) && is_count(b))) return false;
@@ -76,6 +90,8 @@ bool Field::agree(const Rational& a, const Rational& b) {
   return true;
 }
 
+/// Coefficients that cancel up to rounding cancel completely: 0.7071067811865476 x - x /
+/// 1.4142135623730951 is 0.
 void Field::add_term(Polynomial& sum, const Monomial& monomial, const Rational& factor) {
   if (factor.bits() > kMostCoefficientBits) throw TooLarge{};
   const auto [found, fresh] = sum.emplace(monomial, factor);
@@ -97,6 +113,8 @@ Polynomial Field::plus(const Polynomial& a, const Polynomial& b, const Rational&
 }
 
 /// Multiplies monomials: exponentials merge into one, and 0/1-valued atoms are idempotent.
+/// b² is b for b = 0 or 1. exp(x)^m exp(y)^n is exp(m x + n y), for negative powers too, since exp
+/// is never 0.
 void Field::merge_exponentials(Monomial& monomial) {
   std::vector<Factor> exponentials;
   for (auto& [factor, power] : monomial) {
@@ -114,6 +132,7 @@ void Field::merge_exponentials(Monomial& monomial) {
   monomial[made.over.begin()->first.begin()->first] += 1;
 }
 
+/// Cost is the product of both numbers of summands, before the laws of exp and abs.
 Polynomial Field::product(const Polynomial& a, const Polynomial& b) {
   if (a.size() * b.size() > kMostSummands) throw TooLarge{};
   Polynomial out;
@@ -140,6 +159,7 @@ Polynomial Field::product(const Polynomial& a, const Polynomial& b) {
 }
 
 /// Replaces |x|² by x² in a monomial.
+/// Only for polynomials x: for a quotient the result would not be a polynomial.
 std::optional<Polynomial> Field::square_of_absolute(Monomial& monomial) {
   for (auto it = monomial.begin(); it != monomial.end(); ++it) {
     const Atom& a = atoms_[it->first];
@@ -152,6 +172,7 @@ std::optional<Polynomial> Field::square_of_absolute(Monomial& monomial) {
   return std::nullopt;
 }
 
+/// a / c + b / c keeps the denominator; otherwise both are expanded.
 Fraction Field::add(const Fraction& a, const Fraction& b, const Rational& times) {
   if (a.under == b.under) return tidy({plus(a.over, b.over, times), a.under});
   return tidy(
@@ -162,13 +183,17 @@ Fraction Field::multiply(const Fraction& a, const Fraction& b) {
   return tidy({product(a.over, b.over), product(a.under, b.under)});
 }
 
+/// The inverse of 0 has an empty denominator, which Reals::equal rejects.
 Fraction Field::inverse(const Fraction& a) { return tidy({a.under, a.over}); }
 
 /// Normalizes a fraction: cancels common powers, moves exponentials out of a one-term denominator,
 /// and scales its first coefficient to 1.
+/// Requires no zero powers or coefficients. Afterwards the leading coefficient of the denominator
+/// is 1.
 Fraction Field::tidy(Fraction f) {
   if (f.over.empty()) return number(0);
   if (f.under.empty()) return f;
+  // The greatest monomial that divides every summand of both polynomials.
   Monomial shared = f.under.begin()->first;
   for (const Polynomial* p : {&f.over, &f.under}) {
     for (const auto& [monomial, factor] : *p) {
@@ -222,6 +247,8 @@ Fraction Field::tidy(Fraction f) {
   return f;
 }
 
+/// Over the reals, a fraction whose coefficients agree with those of an earlier one gets its id.
+/// Atoms with such arguments are then equal: sqrt(x / 3) and sqrt(0.3333333333333333 x).
 FractionId Field::intern(const Fraction& f) {
   spend(f.over.size() + f.under.size());
   const auto exact = fraction_ids_.find(f);
@@ -246,6 +273,8 @@ FractionId Field::intern(const Fraction& f) {
   return id;
 }
 
+/// Hash-consing: equal atoms are one factor, so equality of functions is equality of their
+/// arguments.
 Fraction Field::make(Atom a) {
   const auto [found, fresh] = atom_ids_.emplace(a, static_cast<Factor>(atoms_.size()));
   if (fresh) atoms_.push_back(std::move(a));
@@ -265,6 +294,7 @@ Fraction Field::function(Atom::Kind kind, const std::vector<FractionId>& args, b
 
 Fraction Field::index(Ix at) { return make({"", {}, 0, {at}, false, Atom::Kind::index}); }
 
+/// A size or an index depends on the facts in scope.
 bool Field::nonnegative(Factor factor) const {
   const Atom& a = atoms_[factor];
   return a.boolean || a.kind == Atom::Kind::exp || a.kind == Atom::Kind::sqrt ||
@@ -272,6 +302,9 @@ bool Field::nonnegative(Factor factor) const {
          (a.kind == Atom::Kind::index && integers_.nonnegative(a.at[0]));
 }
 
+/// A sum of nonnegative monomials with positive coefficients is positive if one of them is never 0.
+/// Even powers are nonnegative for every factor. Example: 1 + exp(x) and x² + 1, but not x² or x +
+/// 1.
 bool Field::positive(const Polynomial& p) const {
   const auto is_never_zero = [&](Factor f) {
     const Atom& a = atoms_[f];

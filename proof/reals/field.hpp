@@ -31,6 +31,8 @@ struct TooLarge {};
 
 using Factor = std::uint32_t;  ///< number of an atom
 using FractionId = std::uint32_t;
+/// A product of powers, a sum of products, and a quotient of sums. Powers may be negative only
+/// while an exponential moves.
 using Monomial = std::map<Factor, int>;
 using Polynomial = std::map<Monomial, Rational>;
 struct Fraction {
@@ -80,9 +82,11 @@ class Field {
   [[nodiscard]] const Atom& atom(Factor factor) const { return atoms_[factor]; }
   /// Returns the number of a fraction, which is that of one with agreeing coefficients if there is.
   FractionId intern(const Fraction& fraction);
+  /// Returns the atom as a fraction; equal atoms share a factor.
   Fraction make(Atom atom);
   Fraction function(std::string name, const std::vector<FractionId>& args, bool boolean = false);
   Fraction function(Atom::Kind kind, const std::vector<FractionId>& args, bool boolean = false);
+  /// An integer over sizes and indices, as a real number.
   Fraction index(Ix at);
 
   Polynomial plus(const Polynomial& a, const Polynomial& b, const Rational& times);
@@ -118,6 +122,7 @@ class Field {
   void merge_exponentials(Monomial& monomial);
   std::optional<Polynomial> square_of_absolute(Monomial& monomial);
   Fraction tidy(Fraction fraction);
+  /// Returns true if the atom's value is at least 0 for all inputs.
   [[nodiscard]] bool nonnegative(Factor factor) const;
 
   Integers& integers_;

@@ -1,4 +1,8 @@
 // Floats as real numbers, or as values without laws.
+// Over the reals, casts between floats vanish and every function is exact, so equality here ignores
+// rounding, overflow, NaN, and the sign of zero. prove.cpp therefore never reports `same_bits` from
+// it: it searches for overflow and compares precisions, and then reports `rounds`. With Laws::bits
+// an op is an atom over its operands, and only commutation and equal operands are known.
 #include "proof/reals/float_laws.hpp"
 
 #include <algorithm>
@@ -10,6 +14,7 @@
 
 namespace pw::proof {
 
+/// A read is an atom named by its input and position; its dtype is fixed by the name.
 Fraction FloatLaws::of(const Term& term) {
   switch (term.kind) {
     case Term::Kind::number:
@@ -17,6 +22,8 @@ Fraction FloatLaws::of(const Term& term) {
       if (field_.laws() == Laws::bits)
         return field_.make(
             {fmt::format("{} {:a}", name(term.dtype), term.number), {}, 0, {}, false});
+      // Infinity and NaN are not real numbers, so they become atoms without a value. Laws such as
+      // x - x = 0 still apply to these atoms; WitnessSearch::undefined examines such terms.
       if (!std::isfinite(term.number))
         return field_.make({fmt::format("number {}", term.number), {}, 0, {}, false});
       return number(Rational::of(term.number));
@@ -41,15 +48,20 @@ Fraction FloatLaws::of(const Term& term) {
   return number(0);
 }
 
+/// No law: sqrt(x)² ⇒ x fails for x < 0.
 Fraction FloatLaws::square_root(const Fraction& x) {
   return field_.function(Atom::Kind::sqrt, {field_.intern(x)});
 }
 
+/// Products of exponentials merge in Field::product.
 Fraction FloatLaws::exponential(const Fraction& x) {
   if (const auto value = constant(x); value && *value == 0) return number(1);
   return field_.function(Atom::Kind::exp, {field_.intern(x)});
 }
 
+/// Functions are reduced to exp, log, and sqrt where an identity holds on their whole domain:
+/// expm1, log1p, tanh, and rsqrt. Examples: silu as x / (1 + exp(-x)) and as x * (tanh(x / 2) + 1)
+/// / 2 get one form. There is no law log(exp(x)) ⇒ x or pow(x, a) pow(x, b) ⇒ pow(x, a + b).
 Fraction FloatLaws::call(const Term& term) {
   std::vector<Fraction> x;
   for (TermId arg : term.args) x.push_back(forms_.value(arg));
@@ -66,8 +78,11 @@ Fraction FloatLaws::call(const Term& term) {
   if (op == Function::sub) return field_.add(x[0], x[1], -1);
   if (op == Function::neg) return field_.multiply(number(-1), x[0]);
   if (among(op, {Function::mul, Function::join_product})) return field_.multiply(x[0], x[1]);
+  // A divisor that is 0 for all inputs has no inverse; the term stays an atom.
   if (op == Function::div)
     return x[1].over.empty() ? plain() : field_.multiply(x[0], field_.inverse(x[1]));
+  // The mask is b8, hence 0 or 1. A branch that is not chosen contributes 0 over the reals, even if
+  // floats would give NaN there; prove.cpp searches for such inputs.
   if (op == Function::select)
     return field_.add(field_.multiply(x[0], x[1]),
                       field_.multiply(field_.add(one, x[0], -1), x[2]));
@@ -91,6 +106,7 @@ Fraction FloatLaws::call(const Term& term) {
         x[0] = less;
     return plain();
   }
+  // Small powers are products. Larger ones would expand sums into too many terms.
   if (op == Function::pow) {
     const auto power = constant(x[1]);
     if (power && *power >= 0 && *power <= 8 && power->is_integer()) {
@@ -103,6 +119,8 @@ Fraction FloatLaws::call(const Term& term) {
 }
 
 /// Converts a cast to a float.
+/// Rounding is ignored, but fp8 saturates, which no rounding bound covers. A cast is thus
+/// min(max(x, -m), m) with the largest number m of the dtype.
 Fraction FloatLaws::cast(const Term& term) {
   const DType to = term.dtype, from = terms_[term.args[0]].dtype;
   const Fraction x = forms_.value(term.args[0]);
@@ -115,6 +133,10 @@ Fraction FloatLaws::cast(const Term& term) {
   return x;
 }
 
+/// Sums are linear, and a mean is a sum divided by its extent. Maxima commute with positive
+/// factors: max_i (c x_i) ⇒ c max_i x_i for c > 0, and a minimum is the negated maximum of the
+/// negated body. With Laws::bits the body, dtypes, and extent name an atom, because another order
+/// of summation rounds differently.
 Fraction FloatLaws::reduce(const Term& term) {
   const Ix extent = term.at[0];
   if (field_.laws() == Laws::bits || term.dtype == DType::b8) {

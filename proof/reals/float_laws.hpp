@@ -1,4 +1,5 @@
 // Normal forms of float terms, and of booleans that no operation computes.
+// See float_laws.cpp for the laws and what they ignore.
 #pragma once
 
 #include "proof/reals/term_laws.hpp"
@@ -9,6 +10,7 @@ class FloatLaws : TermLaws {
  public:
   explicit FloatLaws(NormalForms& forms) : TermLaws(forms) {}
 
+  /// Requires a float, or a boolean that is not a call.
   Fraction of(const Term& term);
 
  private:

@@ -2,6 +2,8 @@
 // signed residues as coefficients. Order, division, and casts need the exact value: interval
 // analysis shows when the polynomial cannot wrap, and otherwise the value is an atom. Invariant: a
 // residue is used only where congruent values give equal results.
+// Example: in i32, (a + b) - b ⇒ a holds modulo 2^32 although a + b may wrap. (a + b) / 2 ⇒ a / 2 +
+// b / 2 does not: the division reads the exact, wrapped value of a + b, which is an atom.
 #include "proof/reals/integer_laws.hpp"
 
 #include <algorithm>
@@ -21,11 +23,18 @@ RationalInterval within(const std::optional<Rational>& most) {
 
 }  // namespace
 
+/// Returns the exact value, for ops that are not functions of the residue. The polynomial p of the
+/// term is congruent to the value. If p's interval fits the dtype, they are equal. If it fits after
+/// a shift by a multiple of 2^k, the value is p plus that shift. A widening cast and a choice keep
+/// their operands' values. Otherwise the value is an atom that depends on p alone, which is sound:
+/// equal residues have equal values.
 Fraction IntegerLaws::value(TermId id) {
   const Term term = terms_[id];
   const Fraction modular = forms_.of(id);
   if (term.kind == Term::Kind::index && (term.dtype == DType::i32 || term.dtype == DType::i64))
     return modular;  // granted: these do not wrap around
+  // Wrapping adds one multiple of 2^k that may differ by input. It is the same for all inputs only
+  // if the shifted interval is inside the range.
   const RationalInterval range = range_of(term.dtype), seen = ranges_.interval(modular);
   if (range.contains(seen)) return modular;
   if (seen.high) {
@@ -53,6 +62,7 @@ Fraction IntegerLaws::value(TermId id) {
                             range);
 }
 
+/// An atom's range is that of its dtype, since every stored integer is in it.
 Fraction IntegerLaws::of(const Term& term) {
   const RationalInterval range = range_of(term.dtype);
   const auto known = [&](Atom a) { return ranges_.with_range(field_.make(std::move(a)), range); };
@@ -71,6 +81,8 @@ Fraction IntegerLaws::of(const Term& term) {
     case Term::Kind::index: {
       if (const auto value = integers_.number(term.at[0]))
         return residues_.wrapped(number(*value), term.dtype);
+      // An index is congruent to its polynomial in any dtype; only value() grants that it does not
+      // wrap.
       const std::int64_t low = integers_.nonnegative(term.at[0]) ? 0 : INT64_MIN;
       return ranges_.with_range(field_.index(term.at[0]), {low, INT64_MAX});
     }
@@ -88,6 +100,8 @@ Fraction IntegerLaws::of(const Term& term) {
   return number(0);
 }
 
+/// Operations of the ring Z/2^k read residues: add, sub, neg, mul, and ~x = -x - 1. All others read
+/// exact values. A float operand has no residue, so such a term is an atom.
 Fraction IntegerLaws::call(const Term& term) {
   const Function op = term.function;
   const bool whole_args = std::none_of(term.args.begin(), term.args.end(),
@@ -102,8 +116,11 @@ Fraction IntegerLaws::call(const Term& term) {
     return residues_.wrapped(order_.extreme(op == Function::maximum, forms_.value(term.args[0]),
                                             forms_.value(term.args[1]), true),
                              term.dtype);
+  // Integers are their own floor, so rounding only converts the dtype.
   if (among(op, {Function::floor, Function::ceil, Function::trunc, Function::round}))
     return forms_.operand(term.args[0], term.dtype);
+  // `mask * x + (1 - mask) * y` is x or y, since a b8 mask is 0 or 1. The ring of residues
+  // suffices.
   if (op == Function::select) {
     const Fraction mask = forms_.value(term.args[0]);
     const bool truth = terms_[term.args[0]].dtype == DType::b8;
@@ -135,6 +152,8 @@ Fraction IntegerLaws::call(const Term& term) {
 }
 
 /// Returns a left shift or a small power by a number as a product.
+/// A shift by at least the width gives 0. Powers above 4 stay atoms, because the product of a sum
+/// would have too many terms. Nothing if the exponent is negative, fractional, or unknown.
 std::optional<Fraction> IntegerLaws::by_number(const Term& term) {
   constexpr double kMostFactors = 4;
   const Term& number_of = terms_[term.args[1]];
@@ -154,6 +173,9 @@ std::optional<Fraction> IntegerLaws::by_number(const Term& term) {
 }
 
 /// Returns an atom for an operation without laws, over the operands' exact values.
+/// Bitwise ops commute, so their operands are sorted. Their ranges follow from two's complement: x
+/// & y has a zero wherever either has, so it is between 0 and a nonnegative operand. x | y and x ^
+/// y of nonnegative numbers are nonnegative; no upper bound below the dtype's is used.
 Fraction IntegerLaws::plain(const Term& term, RationalInterval range) {
   std::vector<FractionId> args;
   std::string floats;
@@ -177,6 +199,8 @@ Fraction IntegerLaws::plain(const Term& term, RationalInterval range) {
       range);
 }
 
+/// Integer casts keep the residue. A cast from a float truncates and saturates, so it is an atom
+/// unless the float is known to be an integer in range.
 Fraction IntegerLaws::cast(const Term& term) {
   TermId x = term.args[0];
   const DType from = terms_[x].dtype;
@@ -193,6 +217,8 @@ Fraction IntegerLaws::cast(const Term& term) {
 }
 
 /// Returns the integer that a float term is, if its dtype holds all of them.
+/// Examples: f32(x) for x of i8, min(f32(x), 127.0), and literals up to 2^24. f32(x) for x of i32
+/// has no such form, since it rounds. Nothing means unknown.
 std::optional<Fraction> IntegerLaws::whole_number(TermId id) {
   const Term term = terms_[id];
   if (term.kind == Term::Kind::number) {
@@ -221,6 +247,8 @@ std::optional<Fraction> IntegerLaws::whole_number(TermId id) {
 }
 
 /// Returns |x|, which is negative for the least integer of a dtype.
+/// If x cannot be the least integer of the dtype, the exact |x| is an atom whose argument is x or
+/// -x. Otherwise |x| is a function of the residue, and |x| = |-x| still holds modulo 2^k.
 Fraction IntegerLaws::magnitude(const Term& term) {
   const Fraction x = forms_.value(term.args[0]);
   const RationalInterval seen = ranges_.interval(x), range = range_of(term.dtype);
@@ -240,6 +268,10 @@ Fraction IntegerLaws::magnitude(const Term& term) {
 
 /// Evaluates division: quotients truncate, `fmod` has the dividend's sign, `remainder` the
 /// divisor's. Division by 0 gives 0.
+/// Quotients and remainders are functions of exact values: 200 + 100 is 44 in u8, and 44 / 3 is not
+/// 100. A result is 0 or the dividend where the divisor is larger than it. Ranges follow from |a /
+/// b| ≤ |a| and |a mod b| < |b|. For b = 0 the result is 0, which each range contains. The quotient
+/// of the least integer by -1 is outside the dtype, so the result is wrapped.
 Fraction IntegerLaws::division(const Term& term) {
   Fraction a = forms_.value(term.args[0]);
   const Fraction b = forms_.value(term.args[1]);
@@ -247,6 +279,7 @@ Fraction IntegerLaws::division(const Term& term) {
   Function op = term.function;
   if (one) return op == Function::div ? residues_.wrapped(a, term.dtype) : number(0);
   if (op == Function::remainder) {  // what is a period more or less has the same one
+    // remainder(x + y, y) is remainder(x, y). Only shorter sums are tried, so the loop ends.
     for (const int sign : {1, -1})
       for (Fraction less = field_.add(a, b, -sign);
            b.over.size() == 1 && less.over.size() < a.over.size(); less = field_.add(a, b, -sign))
@@ -257,6 +290,7 @@ Fraction IntegerLaws::division(const Term& term) {
   std::optional<Rational> rest = y.magnitude();  // the largest absolute value of a remainder
   if (rest) rest = std::max<Rational>(*rest - 1, 0);
   const bool positive = x.at_least(0);
+  // For signs that agree, both remainders are equal.
   if (op == Function::remainder && positive && y.above(0)) op = Function::fmod;
   RationalInterval range;
   if (op == Function::div) {
@@ -279,6 +313,8 @@ Fraction IntegerLaws::division(const Term& term) {
                            term.dtype);
 }
 
+/// A sum or a dot product is a polynomial modulo 2^k in any order. An extreme reads exact values.
+/// Any other reduction, such as a product, is an atom over its body.
 Fraction IntegerLaws::reduce(const Term& term) {
   const Ix extent = term.at[0];
   const bool whole = std::none_of(term.args.begin(), term.args.end(),
@@ -294,6 +330,7 @@ Fraction IntegerLaws::reduce(const Term& term) {
   }
   const Fraction body = forms_.value(term.args[0]);
   const bool extreme = among(term.function, {Function::amax, Function::amin});
+  // The result is one of the values, so it fits the dtype if its operands do.
   if (extreme && whole)
     return residues_.wrapped(
         extreme_over(term.function == Function::amax, body, {term.level, extent}), term.dtype);
@@ -306,6 +343,9 @@ Fraction IntegerLaws::reduce(const Term& term) {
 
 /// Returns the greatest or least of exact values over an index. An extreme of an extreme
 /// becomes one over its parts, and terms without the index move outside.
+/// max_i max(p, q) ⇒ max(max_i p, max_i q), max_i (p + c) ⇒ c + max_i p, and max_i (-p) ⇒ -min_i p.
+/// The remaining body has a positive leading coefficient. Coefficients are not divided out, since
+/// the quotient may not be an integer.
 Fraction IntegerLaws::extreme_over(bool greatest, const Fraction& body, const Sums::Index& index) {
   if (!dependence_.depends(body, index.level)) return body;
   const Clauses clauses = order_.clauses_of(body);

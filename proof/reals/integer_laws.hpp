@@ -1,4 +1,7 @@
 // Normal forms of integer terms.
+// There are two views of a term: `of` is its polynomial modulo 2^k, which all ring operations read.
+// `value` is the exact integer that is stored, which order, division, and conversions to other
+// widths read.
 #pragma once
 
 #include "proof/reals/term_laws.hpp"
@@ -17,8 +20,10 @@ class IntegerLaws : TermLaws {
  private:
   Fraction call(const Term& term);
   std::optional<Fraction> by_number(const Term& term);
+  /// `range` bounds the atom's value.
   Fraction plain(const Term& term, RationalInterval range);
   Fraction cast(const Term& term);
+  /// Returns the exact integer that a float term equals for all inputs; nothing if unknown.
   std::optional<Fraction> whole_number(TermId term);
   Fraction magnitude(const Term& term);
   Fraction division(const Term& term);

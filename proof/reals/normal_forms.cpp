@@ -16,6 +16,7 @@ const Fraction& NormalForms::of(TermId id) {
   return forms_.emplace(id, make(id)).first->second;
 }
 
+/// Dispatches on the dtype of the result, not of the operands: a comparison of floats is a boolean.
 Fraction NormalForms::make(TermId id) {
   const Term term = terms_[id];
   field_.spend(1);
@@ -27,6 +28,7 @@ Fraction NormalForms::make(TermId id) {
   return float_laws_.of(term);
 }
 
+/// Only for integers do the residue and the value differ.
 const Fraction& NormalForms::value(TermId id) {
   if (!is_integer(terms_[id].dtype)) return of(id);
   const auto known = values_.find(id);
@@ -34,6 +36,8 @@ const Fraction& NormalForms::value(TermId id) {
   return values_.emplace(id, integer_laws_.value(id)).first->second;
 }
 
+/// A cast to a width that is not larger keeps the residue, so the polynomial suffices. A wider op
+/// reads the exact value: in i32, i32(a + b) of two u8 is the wrapped sum.
 Fraction NormalForms::operand(TermId id, DType in) {
   const DType from = terms_[id].dtype;
   if (is_float(from)) throw TooLarge{};

@@ -1,4 +1,6 @@
-// Normal forms of terms: the laws of each kind of term, and a memo.
+// Normal forms of terms: the laws of each kind of term, and a memo. A normal form is a fraction of
+// polynomials. Equal forms prove equal values; different forms prove nothing. Each term is
+// normalized once, under the facts of that time.
 #pragma once
 
 #include <map>

@@ -2,6 +2,11 @@
 // clause. A literal below another of its clause is absorbed, and so is a clause above another.
 // Comparisons are functions of the sign of a difference, which is scaled to have a first
 // coefficient of 1 or -1. A dual can have exponentially many clauses, so their number is limited.
+// Soundness: over the reals, maximum and minimum are the join and meet of a total order. Such a
+// lattice is distributive, so every nesting has a conjunctive normal form. Multiplication by c > 0
+// preserves both; by c < 0 it exchanges them, which `dual` implements. NaN is not covered: it has
+// no place in the order, and prove.cpp examines it separately. Example: max(min(a, b), a) ⇒ {{a}},
+// since a clause {a, b} is above the clause {a}.
 #include "proof/reals/order_laws.hpp"
 
 #include <algorithm>
@@ -13,11 +18,16 @@ constexpr std::size_t kMostClauses = 64;
 
 }  // namespace
 
+/// Integers have an atom of their own kind: their clauses must keep integer literals and are not
+/// scaled.
 bool OrderLaws::is_extreme(Factor factor) const {
   const Atom::Kind kind = field_.atom(factor).kind;
   return kind == Atom::Kind::clauses || kind == Atom::Kind::whole_clauses;
 }
 
+/// Reads a term as clauses. A multiple of an extreme distributes over the literals; for a negative
+/// multiple the clauses become their dual. Any other term is a single clause with itself as
+/// literal.
 Clauses OrderLaws::clauses_of(const Fraction& f) {
   // A single atom of clauses.
   if (f.over.size() == 1 && f.under.size() == 1 && f.under.begin()->first.empty()) {
@@ -43,6 +53,8 @@ Clauses OrderLaws::clauses_of(const Fraction& f) {
 }
 
 /// Converts a maximum of minima to a minimum of maxima.
+/// By distributivity, each new clause takes one literal of each old clause. n clauses of m literals
+/// give up to m^n clauses, so more than 64 end the comparison as unknown.
 Clauses OrderLaws::dual(const Clauses& clauses) {
   Clauses out = {{}};
   for (const auto& clause : clauses) {
@@ -60,6 +72,8 @@ Clauses OrderLaws::dual(const Clauses& clauses) {
   return out;
 }
 
+/// Computes the maximum of two clause sets: max(min_i x_i, min_k y_k) is min over all (i, k) of
+/// max(x_i, y_k).
 Clauses OrderLaws::either(const Clauses& a, const Clauses& b) {
   Clauses out;
   for (const auto& x : a) {
@@ -73,6 +87,8 @@ Clauses OrderLaws::either(const Clauses& a, const Clauses& b) {
   return out;
 }
 
+/// Returns true if a ≤ b is known for all inputs: their difference is a nonnegative constant, or an
+/// interval shows it. False means unknown.
 bool OrderLaws::below(FractionId a, FractionId b) {
   if (a == b) return true;
   const Fraction &x = field_[a], y = field_[b];
@@ -81,6 +97,8 @@ bool OrderLaws::below(FractionId a, FractionId b) {
   return ranges_.interval(field_.add(y, x, -1)).at_least(0);
 }
 
+/// In a maximum, a literal below another is redundant. In the minimum of clauses, a clause is
+/// redundant if another one is below it: each of its literals is below some literal of the clause.
 void OrderLaws::absorb(Clauses& clauses) {
   Clauses shorter;
   for (const auto& clause : clauses) {
@@ -105,6 +123,7 @@ void OrderLaws::absorb(Clauses& clauses) {
   }
 }
 
+/// The minimum of two clause sets is their union.
 Fraction OrderLaws::extreme(bool greatest, const Fraction& a, const Fraction& b, bool whole) {
   const Clauses x = clauses_of(a), y = clauses_of(b);
   Clauses both;
@@ -122,6 +141,8 @@ Fraction OrderLaws::extreme(bool greatest, const Fraction& a, const Fraction& b,
 /// scaled.
 Fraction OrderLaws::of_clauses(Clauses clauses, bool whole) {
   if (clauses.size() == 1 && clauses.begin()->size() == 1) return field_[*clauses.begin()->begin()];
+  // The range of the result has the same structure: the least of the greatest ranges of the
+  // literals.
   if (whole) {
     std::vector<FractionId> args;
     std::optional<RationalInterval> least;
@@ -172,6 +193,8 @@ Fraction OrderLaws::of_clauses(Clauses clauses, bool whole) {
   return field_.multiply(number(scale), field_.function(Atom::Kind::clauses, args));
 }
 
+/// `a < b` is positive_sign(b - a), and `a <= b` is 1 - positive_sign(a - b). Both are wrong for
+/// NaN, where every comparison is false; these laws are for reals and integers only.
 Fraction OrderLaws::positive_sign(const Fraction& x, bool whole) {
   field_.spend(1);
   if (const auto value = constant(x)) return number(*value > 0 ? 1 : 0);
@@ -192,6 +215,8 @@ Fraction OrderLaws::positive_sign(const Fraction& x, bool whole) {
       rest.over.erase(monomial);
       if (rest.over.empty()) rest = number(0);
       Fraction all = number(1);
+      // min(p, q) + r > 0 if both p + r > 0 and q + r > 0; for a maximum one of them suffices. Over
+      // 0/1 polynomials, `and` is a product, and `or` is 1 - (1 - p) (1 - q).
       for (const auto& clause : clauses_of(extreme)) {
         Fraction none = number(1);
         for (FractionId literal : clause) {
@@ -206,11 +231,14 @@ Fraction OrderLaws::positive_sign(const Fraction& x, bool whole) {
   if (x.under.size() == 1 && x.under.begin()->first.empty() && field_.positive(x.over))
     return number(1);
   if (whole) return field_.function("whole above", {field_.intern(x)}, true);
+  // The sign of x is that of x / |lead|, so positive multiples of one term share one atom.
   const Rational scale = pw::abs(lead(x));
   return field_.function(Atom::Kind::above, {field_.intern(field_.multiply(number(1 / scale), x))},
                          true);
 }
 
+/// x and c x are 0 together, so the leading coefficient is divided out. For a boolean b, b == 0 is
+/// 1 - b.
 Fraction OrderLaws::is_zero(const Fraction& x) {
   if (const auto value = constant(x)) return number(*value == 0 ? 1 : 0);
   if (x.over.size() == 1 && x.over.begin()->first.size() == 1 &&
@@ -221,6 +249,7 @@ Fraction OrderLaws::is_zero(const Fraction& x) {
 }
 
 /// Returns |x|, whose square equals that of x.
+/// |c x| is |c| |x|, so x and -x share one atom.
 Fraction OrderLaws::absolute(const Fraction& x) {
   if (const auto value = constant(x)) return number(pw::abs(*value));
   const Rational scale = lead(x);
@@ -229,6 +258,8 @@ Fraction OrderLaws::absolute(const Fraction& x) {
       field_.function(Atom::Kind::abs, {field_.intern(field_.multiply(number(1 / scale), x))}));
 }
 
+/// `name` separates exact differences from those modulo 2^k. x and -x are 0 together, which fixes
+/// the sign.
 Fraction OrderLaws::unsigned_zero(const std::string& name, const Fraction& difference) {
   if (const auto known = constant(difference)) return number(*known == 0 ? 1 : 0);
   const RationalInterval seen = ranges_.interval(difference);

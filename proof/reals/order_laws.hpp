@@ -1,4 +1,7 @@
 // Laws of maxima, minima, absolute values, and comparisons with 0.
+// Floats are reals here and integers have their exact values. Clauses are a conjunctive normal
+// form; the sets make order and repetition irrelevant: max(a, b), max(b, a), and max(a, max(b, a))
+// are one.
 #pragma once
 
 #include <set>
@@ -24,7 +27,9 @@ class OrderLaws {
   Fraction unsigned_zero(const std::string& name, const Fraction& difference);
 
   [[nodiscard]] bool is_extreme(Factor factor) const;
+  /// Inverse of of_clauses, up to a factor.
   Clauses clauses_of(const Fraction& fraction);
+  /// Requires at least one clause, and a literal in each.
   Fraction of_clauses(Clauses clauses, bool whole);
   /// Removes literals and clauses that decide nothing.
   void absorb(Clauses& clauses);
@@ -32,6 +37,7 @@ class OrderLaws {
  private:
   static Clauses either(const Clauses& a, const Clauses& b);
   static Clauses dual(const Clauses& clauses);
+  /// False means unknown.
   bool below(FractionId a, FractionId b);
 
   Field& field_;

@@ -6,6 +6,7 @@
 
 namespace pw::proof {
 
+/// Floats are unbounded: over the reals, no number is the largest.
 RationalInterval range_of(DType dtype) {
   switch (dtype) {
     case DType::b8: return {0, 1};
@@ -23,6 +24,8 @@ RationalInterval range_of(DType dtype) {
   return {};
 }
 
+/// Negative or large powers have no bound here. x - x is exact, since equal monomials cancel
+/// before.
 RationalInterval Ranges::interval(const Polynomial& p) const {
   constexpr int kMostPowers = 63;
   RationalInterval sum = RationalInterval::point(0);
@@ -46,11 +49,13 @@ RationalInterval Ranges::interval(const Fraction& f) const {
   return interval(f.over);
 }
 
+/// Requires a single atom. A later range of the same atom replaces the earlier one.
 Fraction Ranges::with_range(Fraction atom, RationalInterval range) {
   ranges_.insert_or_assign(atom.over.begin()->first.begin()->first, range);
   return atom;
 }
 
+/// Used after a substitution for an index, which keeps the set of possible values.
 void Ranges::copy(Factor from, Factor to) {
   const auto range = ranges_.find(from);
   if (range != ranges_.end()) ranges_.emplace(to, RationalInterval(range->second));

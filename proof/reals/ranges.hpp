@@ -16,6 +16,7 @@ class Ranges {
  public:
   explicit Ranges(const Field& field) : field_(field) {}
 
+  /// Returns an interval that contains every value; unbounded if nothing is known.
   [[nodiscard]] RationalInterval interval(const Polynomial& p) const;
   [[nodiscard]] RationalInterval interval(const Fraction& f) const;
   /// Returns the atom after storing its range.

@@ -1,7 +1,9 @@
 // Decides equality of terms by normalization to fractions of polynomials over atoms. Two fractions
 // are equal if the difference of their cross products vanishes, up to rounding of constants.
 // Denominators that occur on one side only are checked at their zeros. Invariant: true implies the
-// same function wherever either side is defined.
+// same function wherever either side is defined. The theory is not complete: equal functions may
+// have different normal forms, so false means unknown. The limits of Field bound the cost. What
+// rounding, overflow, and NaN do is out of scope here; see compare_floats in prove.cpp.
 #include "proof/reals/reals.hpp"
 
 #include <algorithm>
@@ -12,6 +14,9 @@
 namespace pw::proof {
 
 /// The factors of denominators that may be 0.
+/// A denominator that is positive for all inputs is skipped. A product is 0 where one of its
+/// factors is, so its factors are collected one by one. Sums are normalized, so that x - 1 and 2 x
+/// - 2 are one denominator. A denominator of rsqrt is a square root.
 void Reals::collect_under(TermId id, std::set<FractionId>& out, std::set<TermId>& seen) {
   if (!seen.insert(id).second) return;
   const Term term = terms_[id];
@@ -39,6 +44,9 @@ void Reals::collect_under(TermId id, std::set<FractionId>& out, std::set<TermId>
 }
 
 /// If only one side divides by an input, both must agree where it is 0.
+/// Sets the input to 0 and the others to eight assignments of both signs, and evaluates in f64.
+/// This is a test, not a proof, and it handles only denominators that are an input. False for any
+/// other denominator: x / (y - 1) * (y - 1) ⇒ x is not proved.
 bool Reals::agree_at_zeros(TermId a, TermId b, const std::set<FractionId>& zeros) {
   if (!terms_.pointwise(a) || !terms_.pointwise(b)) return false;
   std::vector<TermId> inputs;
@@ -63,6 +71,8 @@ bool Reals::agree_at_zeros(TermId a, TermId b, const std::set<FractionId>& zeros
   return true;
 }
 
+/// A fact about one integer v of a tensor is v + c ≥ 0 or c - v ≥ 0. If the interval of v excludes
+/// it, no input satisfies the facts, and the case of indices is vacuous.
 bool Reals::some_fact_contradicts() {
   Integers& integers = terms_.integers();
   const std::vector<Ix> facts = integers.facts();
@@ -80,6 +90,7 @@ bool Reals::some_fact_contradicts() {
   });
 }
 
+/// A limit means unknown: the case is then examined as if it occurred.
 bool Reals::facts_contradict() {
   forms_.field().restart();
   try {
@@ -89,6 +100,8 @@ bool Reals::facts_contradict() {
   }
 }
 
+/// Cross products avoid a greatest common divisor: p / q = r / s if p s - r q is 0. For bits and
+/// for integers there are no denominators to compare.
 bool Reals::equal(TermId a, TermId b) {
   too_large_ = false;
   forms_.field().restart();

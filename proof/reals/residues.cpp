@@ -1,5 +1,7 @@
 // Polynomials modulo 2^k. The exact value of an integer and the polynomial that it is of are
-// congruent, so a sum or a product modulo 2^k reads the polynomial.
+// congruent, so a sum or a product modulo 2^k reads the polynomial. Example: for u8, value(a + b) -
+// b ⇒ a modulo 2^8, although the exact value of a + b is an atom. The rule requires that the atom's
+// own width is at least k: an i8 value is congruent to its polynomial modulo 2^8 only.
 #include "proof/reals/residues.hpp"
 
 #include <algorithm>
@@ -8,6 +10,7 @@ namespace pw::proof {
 
 /// Returns the number of bits modulo which an atom is simpler than its exact value: 64 for what an
 /// i64 is, or for a sum in which one is.
+/// 0 means that the atom has no simpler residue.
 int Residues::exact_bits(Factor factor) {
   const auto known = exact_bits_.find(factor);
   if (known != exact_bits_.end()) return known->second;
@@ -24,6 +27,7 @@ int Residues::exact_bits(Factor factor) {
 }
 
 /// Returns a polynomial equal modulo 2^bits, without the exact values of integers of that width.
+/// Ring operations preserve congruence, so atoms may be replaced one by one.
 Fraction Residues::modulo(const Fraction& f, int bits) {
   const auto is_simpler = [&](const auto& part) { return exact_bits(part.first) >= bits; };
   const bool simpler = std::any_of(f.over.begin(), f.over.end(), [&](const auto& summand) {
@@ -43,6 +47,7 @@ Fraction Residues::modulo(const Fraction& f, int bits) {
   return out;
 }
 
+/// A sum is congruent to the sum of its body's residue, since the number of summands is finite.
 Fraction Residues::modulo(Factor factor, int bits) {
   const Atom& a = field_.atom(factor);
   const bool simpler = exact_bits(factor) >= bits;
@@ -55,6 +60,8 @@ Fraction Residues::modulo(Factor factor, int bits) {
   return product_of({{factor, 1}});
 }
 
+/// Signed residues keep small negative coefficients: -x stays -1 x instead of 255 x. Throws
+/// TooLarge for fractions, which are not elements of the ring.
 Fraction Residues::wrapped(const Fraction& exact, DType dtype) {
   if (exact.under != number(1).under) throw TooLarge{};
   const int bits = 8 * static_cast<int>(size_of(dtype));

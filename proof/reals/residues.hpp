@@ -1,4 +1,6 @@
 // Integer polynomials modulo 2^k.
+// Z/2^k is a ring but not an integral domain: 128 x = 0 in u8 does not imply x = 0. No law divides
+// here.
 #pragma once
 
 #include <map>

@@ -4,6 +4,10 @@
 // (alpha equivalence) is equality of terms. An index that is only read through its quotient and
 // remainder is replaced by two digits. All orders of the tied indices of one sum are tried, so
 // their number is limited.
+// Example: sum_i sum_k a[i] b[k] ⇒ (sum_i a[i]) (sum_k b[k]), since no factor reads both indices.
+// In the matmul sum_k x[i, k] w[k, j] the index k ties both factors, so it stays one sum. All laws
+// are those of finite sums of reals or of residues modulo 2^k. Over floats they change the
+// rounding, which prove.cpp reports.
 #include "proof/reals/sums.hpp"
 
 #include <algorithm>
@@ -18,6 +22,9 @@ constexpr std::size_t kMostIndices = 5;  // of one sum, because all their orders
 
 /// Converts a product of sizes to a product of atoms, so that a sum over it equals nested sums over
 /// its factors.
+/// sum_i 1 over n * m elements is n * m; nested sums give the product of n and m. Both are one form
+/// if the product of sizes is a product of atoms. A sum such as n + 1 stays one atom, and so does a
+/// power.
 Fraction Sums::extent_of(Ix extent) {
   if (const auto value = integers_.number(extent)) return number(*value);
   const auto sizes = integers_.symbols_of(extent);
@@ -30,6 +37,9 @@ Fraction Sums::extent_of(Ix extent) {
 }
 
 /// Substitutes for the index of a level; nothing if a tensor is read at it.
+/// Rebuilds every atom that depends on the level, because the laws of abs, extremes, and sums may
+/// apply to the new arguments. An integer that a tensor holds at this index cannot be substituted:
+/// it is identified by the number of its term.
 std::optional<Fraction> Sums::replaced(const Fraction& f, std::uint32_t level, Ix with) {
   const auto of = [&](const Polynomial& p) -> std::optional<Fraction> {
     Fraction out = number(0);
@@ -58,6 +68,8 @@ std::optional<Fraction> Sums::replaced(Factor factor, std::uint32_t level, Ix wi
   self.under.emplace(Monomial(), 1);
   if (!dependence_.depends(factor, level)) return self;
   if (order_.is_extreme(factor)) return replaced_clauses(self, level, with);
+  // A sum binds indices of its own, so it is opened with fresh names and closed again, which avoids
+  // capture.
   if (a.kind == Atom::Kind::sum) return replaced_sum(a, level, with);
   Atom out = a;
   for (Ix& ix : out.at) {
@@ -76,10 +88,12 @@ std::optional<Fraction> Sums::replaced(Factor factor, std::uint32_t level, Ix wi
   if (a.kind == Atom::Kind::zero) return order_.is_zero(args[0]);
   if (a.kind == Atom::Kind::index) return extent_of(out.at[0]);
   const Fraction made = field_.make(out);
+  // A function's value range does not depend on the name of an index.
   ranges_.copy(factor, made.over.begin()->first.begin()->first);
   return made;
 }
 
+/// Literals may become comparable after the substitution, so clauses are absorbed again.
 std::optional<Fraction> Sums::replaced_clauses(const Fraction& f, std::uint32_t level, Ix with) {
   const bool whole =
       field_.atom(f.over.begin()->first.begin()->first).kind == Atom::Kind::whole_clauses;
@@ -106,6 +120,8 @@ std::optional<Fraction> Sums::replaced_sum(const Atom& sum, std::uint32_t level,
   return sum_over(std::move(indices), *changed);
 }
 
+/// Requires an atom of kind sum. Fresh names are above every canonical name, so they cannot meet
+/// one.
 std::optional<Fraction> Sums::opened(const Atom& sum, Indices& indices) {
   Fraction body = field_[sum.args[0]];
   for (std::size_t k = 0; k < sum.at.size(); ++k) {
@@ -119,6 +135,10 @@ std::optional<Fraction> Sums::opened(const Atom& sum, Indices& indices) {
   return body;
 }
 
+/// A canonical name is one above the largest bound name in the body. Equal bodies get equal names,
+/// so alpha-equivalent terms are one atom, and no inner index is captured. If the index cannot be
+/// replaced, the body keeps its name; then renamed terms stay distinct, which is sound but
+/// incomplete.
 Fraction Sums::bound(const std::string& name, const Fraction& body, std::uint32_t level,
                      Ix extent) {
   const std::uint32_t canonical = std::max(kBound - 1, dependence_.height(body)) + 1;
@@ -129,6 +149,8 @@ Fraction Sums::bound(const std::string& name, const Fraction& body, std::uint32_
 }
 
 /// Applies linearity: moves factors without the index out of the sum.
+/// A denominator without the index moves out. With the index, 1 / x[i] has no linear law, so the
+/// whole sum is one atom.
 Fraction Sums::sum(const Fraction& body, std::uint32_t level, Ix extent) {
   if (integers_.number(extent) == 1 && !dependence_.depends(body, level)) return body;
   if (dependence_.depends(body.under, level)) return bound("sum of fractions", body, level, extent);
@@ -136,6 +158,8 @@ Fraction Sums::sum(const Fraction& body, std::uint32_t level, Ix extent) {
 }
 
 /// Requires that no denominator in `body` contains an index.
+/// sum_i (p + q) ⇒ sum_i p + sum_i q, one sum for each monomial. The limit on indices includes room
+/// for merged sums.
 Fraction Sums::sum_over(Indices indices, const Fraction& body) {
   if (indices.size() > kMostIndices + 3) throw TooLarge{};
   Fraction out = number(0);
@@ -144,6 +168,8 @@ Fraction Sums::sum_over(Indices indices, const Fraction& body) {
   return field_.multiply(out, field_.inverse({body.under, number(1).over}));
 }
 
+/// Applies three laws in this order: merge a nested sum, move out the factors without an index, and
+/// separate groups of indices that no factor connects.
 Fraction Sums::sum_of_product(const Indices& indices, const Monomial& monomial) {
   const auto uses = [&](Factor factor) {
     return std::any_of(indices.begin(), indices.end(),
@@ -160,6 +186,7 @@ Fraction Sums::sum_of_product(const Indices& indices, const Monomial& monomial) 
     return sum_over(std::move(more), field_.multiply(product_of(rest), *inner));
   }
   // Factors that share no index become separate sums.
+  // A union of sets: two indices are in one part if some factor depends on both.
   std::vector<std::size_t> part(indices.size());
   std::iota(part.begin(), part.end(), std::size_t{0});
   for (const auto& [factor, power] : monomial) {
@@ -186,6 +213,7 @@ Fraction Sums::sum_of_product(const Indices& indices, const Monomial& monomial) 
   out = product_of(outside);
   for (const auto& [id, own] : parts) {
     const auto& [of, inside] = own;
+    // A sum of 1 over an index is its extent.
     if (inside.empty()) {
       for (const Index& index : of) out = field_.multiply(out, extent_of(index.extent));
     } else {
@@ -195,6 +223,7 @@ Fraction Sums::sum_of_product(const Indices& indices, const Monomial& monomial) 
   return out;
 }
 
+/// Looks for quotients i / d of the index itself, in every argument of the factor.
 void Sums::collect_divisors(Factor factor, std::uint32_t level, std::set<Ix>& out) {
   field_.spend(8);
   const Atom& a = field_.atom(factor);
@@ -209,7 +238,10 @@ void Sums::collect_divisors(Factor factor, std::uint32_t level, std::set<Ix>& ou
 }
 
 /// Splits an index that is read through quotients into two digits, and merges two that are read as
-/// one number.
+/// one number. Both substitutions are bijections of the index set, so they preserve the sum. First,
+/// i = d p + q with p < n / d and q < d takes each value below n once, if d divides n. Conversely,
+/// pairs (i, k) with k < l are the numbers m = l i + k. That substitution applies if the body then
+/// reads m only.
 std::optional<Fraction> Sums::renumbered(const Indices& indices, const Monomial& product) {
   const Fraction body = product_of(product);
   for (std::size_t i = 0; i < indices.size(); ++i) {
@@ -218,6 +250,7 @@ std::optional<Fraction> Sums::renumbered(const Indices& indices, const Monomial&
       collect_divisors(factor, indices[i].level, divisors);
     for (Ix by : divisors) {
       const auto high = integers_.whole_quotient(indices[i].extent, by);
+      // With a single high digit the index would become itself, without end.
       if (!high || integers_.number(*high) == 1) continue;
       Indices digits = indices;
       digits.erase(digits.begin() + static_cast<std::ptrdiff_t>(i));
@@ -251,6 +284,9 @@ std::optional<Fraction> Sums::renumbered(const Indices& indices, const Monomial&
 }
 
 /// Names the indices in the order that gives the least product.
+/// The product of factors commutes and so do the sums, so all orders denote one value. The least
+/// key under all orders is a canonical representative. n indices have n! orders, hence the limit of
+/// 5 indices: 120 products.
 Fraction Sums::tied_sum(const Indices& indices, const Monomial& product) {
   if (auto other = renumbered(indices, product)) return *other;
   const Fraction body = product_of(product);
@@ -269,6 +305,7 @@ Fraction Sums::tied_sum(const Indices& indices, const Monomial& product) {
       named = replaced(Fraction(*named), index.level,
                        integers_.variable(first + static_cast<std::uint32_t>(n), index.extent));
     }
+    // The renamed product must stay a product: laws may have turned a factor into a sum.
     if (!named || named->over.size() != 1) break;
     std::pair key(extents, named->over.begin()->first);
     if (least && *least <= key) continue;

@@ -1,4 +1,6 @@
 // Sums over indices, and substitution for an index.
+// An index is bound by an atom of kind sum, whose `level` is its first index and whose `at` holds
+// the extents. sums.cpp describes the normal form.
 #pragma once
 
 #include <set>
@@ -12,6 +14,7 @@ namespace pw::proof {
 
 class Sums {
  public:
+  /// One summation index: its name (a level) and its number of values.
   struct Index {
     std::uint32_t level;
     Ix extent;
@@ -24,7 +27,9 @@ class Sums {
         order_(order),
         dependence_(dependence) {}
 
+  /// Returns the sum of a body over one index, in normal form.
   Fraction sum(const Fraction& body, std::uint32_t level, Ix extent);
+  /// Returns the sum over several indices at once. No denominator may contain one of them.
   Fraction sum_over(Indices indices, const Fraction& body);
   /// Returns a lambda of a body with one index, named canonically.
   Fraction bound(const std::string& name, const Fraction& body, std::uint32_t level, Ix extent);
@@ -35,11 +40,13 @@ class Sums {
   Fraction extent_of(Ix extent);
 
  private:
+  // Substitution; nothing if the index occurs where it cannot be replaced.
   std::optional<Fraction> replaced(const Fraction& f, std::uint32_t level, Ix with);
   std::optional<Fraction> replaced(Factor factor, std::uint32_t level, Ix with);
   std::optional<Fraction> replaced_clauses(const Fraction& f, std::uint32_t level, Ix with);
   std::optional<Fraction> replaced_sum(const Atom& sum, std::uint32_t level, Ix with);
   Fraction sum_of_product(const Indices& indices, const Monomial& monomial);
+  /// The sum of a product in which every index is connected with every other one.
   Fraction tied_sum(const Indices& indices, const Monomial& product);
   std::optional<Fraction> renumbered(const Indices& indices, const Monomial& product);
   void collect_divisors(Factor factor, std::uint32_t level, std::set<Ix>& out);

@@ -18,6 +18,9 @@ TermLaws::TermLaws(NormalForms& forms)
       residues_(forms.residues_),
       forms_(forms) {}
 
+/// The name contains the dtypes, because the same op rounds differently in each. All integer dtypes
+/// count as one: the operand is the exact value, and a float op sees nothing else. The operands of
+/// add and mul are sorted if they have one dtype, since these ops commute bit for bit.
 Fraction TermLaws::without_laws(const Term& term) {
   std::vector<FractionId> args;
   std::string of_dtypes;

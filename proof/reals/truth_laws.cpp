@@ -1,5 +1,9 @@
 // Booleans as polynomials of atoms that are 0 or 1, which makes their connectives a ring: `and` is
 // a product, and `not x` is 1 - x.
+// The encoding is exact: b8 values are 0 or 1, and Field keeps b * b = b. Two boolean terms are
+// equal for all assignments of their atoms exactly if their multilinear polynomials are equal.
+// Atoms may be related, such as x < y and y < z; such relations are not used, so unequal
+// polynomials prove nothing.
 #include "proof/reals/truth_laws.hpp"
 
 #include <algorithm>
@@ -11,6 +15,8 @@
 
 namespace pw::proof {
 
+/// Connectives come first, since b8 operands have the same laws in both modes. Comparisons of
+/// floats have laws only over the reals: NaN makes both x < y and y <= x false.
 Fraction TruthLaws::of(const Term& term) {
   const Function op = term.function;
   const Fraction one = number(1);
@@ -29,11 +35,14 @@ Fraction TruthLaws::of(const Term& term) {
     if (term.args.size() == 2) {
       const Fraction y = forms_.of(term.args[1]), both = field_.multiply(x, y);
       if (among(op, {Function::bitwise_and, Function::mul, Function::minimum})) return both;
+      // x or y is x + y - x y; b8 addition saturates at 1.
       if (among(op, {Function::bitwise_or, Function::maximum, Function::add}))
         return field_.add(field_.add(x, y), both, -1);
+      // x xor y is x + y - 2 x y.
       if (among(op, {Function::bitwise_xor, Function::ne}))
         return field_.add(field_.add(x, y), both, -2);
       if (op == Function::eq) return field_.add(one, field_.add(field_.add(x, y), both, -2), -1);
+      // false < true is the only true case: y (1 - x).
       if (op == Function::lt) return field_.add(y, both, -1);
       if (op == Function::le) return field_.add(one, field_.add(x, both, -1), -1);
     }
@@ -55,6 +64,8 @@ Fraction TruthLaws::of(const Term& term) {
   return field_.function(fmt::format("{} b8", name(op)), args, true);
 }
 
+/// Comparisons read exact values: 200 + 100 < 100 holds in u8, where the sum is 44. Unknown
+/// functions become atoms over exact values and their dtypes.
 Fraction TruthLaws::of_integers(const Term& term) {
   const Function op = term.function;
   const Fraction one = number(1);
@@ -78,6 +89,8 @@ Fraction TruthLaws::of_integers(const Term& term) {
 }
 
 /// Compares integers of one dtype: equal if their difference is 0 modulo 2^k.
+/// If the difference of residues is strictly between -2^k and 2^k, it is 0 modulo 2^k only if it
+/// is 0. For different dtypes the exact values are compared.
 Fraction TruthLaws::equal_integers(const Term& term) {
   const DType dtype = terms_[term.args[0]].dtype;
   if (dtype != terms_[term.args[1]].dtype || dtype == DType::b8) {
@@ -97,6 +110,9 @@ Fraction TruthLaws::equal_integers(const Term& term) {
                          {field_.intern(lead(difference) < 0 ? negated : difference)}, true);
 }
 
+/// Every summand is 0 or 1, so the sum is positive if any summand is. Nested sums merge: any_i
+/// any_k b is any over both indices. A sum over sizes is a nonnegative integer, which is why only
+/// `> 0` is kept.
 Fraction TruthLaws::any_of(const Term& term) {
   const auto single = [&](const Fraction& f) -> const Atom* {
     if (f.over.size() != 1 || f.under != number(1).under || f.over.begin()->second != 1)

@@ -1,4 +1,5 @@
 // Normal forms of operations with a boolean result.
+// The result is a polynomial over 0/1 atoms; see truth_laws.cpp for the encoding.
 #pragma once
 
 #include "proof/reals/term_laws.hpp"
