@@ -4,6 +4,10 @@
 // single graph computes, as in SPMD partitioning (Xu et al., "GSPMD", 2021) in reverse. Invariant:
 // a recorded layout holds for all inputs that satisfy the relation. One pass over the nodes. If a
 // claim fails, the first node on a path to it whose operands all agree is reported.
+// Example: w is cut along columns and x is whole, so each rank's mm(x, w) is the cut of the single
+// device's mm(x, w). If w is cut along rows and x along columns, each rank has a summand, and
+// all_reduce makes it whole. The proof is by matching: a rank may compute the same function in a
+// form that no transfer function derives, and is then not proved.
 #include "proof/equal/equal.hpp"
 
 #include <algorithm>
@@ -18,6 +22,7 @@ namespace pw::proof {
 namespace {
 
 /// Returns the graph with all bodies inlined; value names are preserved.
+/// Returns the problem, or an empty string.
 std::string unfold(Graph& graph) {
   if (auto done = inline_bodies(graph); !done) return done.error().front().message;
   return {};
@@ -37,6 +42,9 @@ bool counts(const Graph& rank, const Types& types, NodeId node) {
   return dtype == DType::b8 || dtype == DType::i32 || dtype == DType::i64;
 }
 
+/// Runs both graphs over one graph of wholes: first the single graph, whose values are then closed,
+/// and then the ranks. A rank's value is equal to one of the single graph if it has the same id and
+/// the claimed layout.
 class Comparison {
  public:
   Comparison(const Graph& single, const std::vector<const Graph*>& ranks, const Relation& relation)
@@ -56,6 +64,7 @@ class Comparison {
     return false;
   }
 
+  // All graphs need one context, because ops and attributes are compared by id.
   bool prepare() {
     wholes_.graph().facts = single_.facts;
     if (std::string problem = unfold(single_); !problem.empty()) return fail(problem);
@@ -77,6 +86,7 @@ class Comparison {
     return out;
   }
 
+  // A constant input becomes a constant tensor, so that it can match one that a graph computes.
   ValueId filled(double number, TypeId type) {
     const Type& held = wholes_.context().types[type];
     const ValueId one = wholes_.number(number, held.dtype);
@@ -137,6 +147,8 @@ class Comparison {
     return true;
   }
 
+  // Gives each input of the ranks its layout and evaluates all nodes. An input may occur in one
+  // line only.
   bool second() {
     Graph& rank = ranks_[0];
     std::map<std::string, const RelationLine*> by_right;
@@ -164,6 +176,8 @@ class Comparison {
     return true;
   }
 
+  // Without a line, an input of equal name and type is assumed equal, which the result lists. Any
+  // other input is separate on each rank.
   bool by_name(ValueId input, const std::string& name) {
     const Graph& rank = ranks_[0];
     if (const auto number = relation_.numbers.find(name); number != relation_.numbers.end()) {
@@ -191,6 +205,8 @@ class Comparison {
                                     inputs.begin());
   }
 
+  // Checks that local and global types fit the claimed layout, then records it. For blocks, each
+  // size is divided by the number of ranks, and the whole axis is the sum of the blocks.
   bool by_line(ValueId input, const RelationLine& line) {
     const Graph& rank = ranks_[0];
     const ValueId left = inputs_.at(line.left);
@@ -208,6 +224,7 @@ class Comparison {
     if (line.part == Part::replicated || line.part == Part::partial) {
       if (large != small) return misfit("the types differ");
       Spread spread = whole(left);
+      // The summands themselves are unknown: each rank's is a fresh value.
       if (line.part == Part::partial && ranks_.size() > 1) {
         spread.kind = Spread::Kind::partial;
         spread.join = Primitive::sum;
@@ -241,6 +258,7 @@ class Comparison {
     return true;
   }
 
+  // Each input is a slice of the whole, in the order of the line.
   bool by_cat(ValueId input, const RelationLine& line, std::size_t axis) {
     Dims& dims = wholes_.dims();
     DimId before = dims.constant(0);
@@ -297,6 +315,7 @@ class Comparison {
     return true;
   }
 
+  // Proved if the rank's value has the id of the single graph's value and the claimed layout.
   void judge(ValueId left, ValueId right, const RelationLine& claim) {
     ClaimVerdict verdict;
     verdict.left = single_.value_name(left);
@@ -317,6 +336,7 @@ class Comparison {
     if (claim.part == Part::gathered) return Spread::Kind::cut;
     return claim.part == Part::partial ? Spread::Kind::partial : Spread::Kind::whole;
   }
+  // A cut of several parts, as of fused weights, is not a plain concatenation along the axis.
   bool fits(const RelationLine& claim, const Spread& held) const {
     if (held.kind == Spread::Kind::cut)
       return held.parts.size() == 1 && held.axis == static_cast<std::size_t>(claim.dim);
@@ -324,6 +344,8 @@ class Comparison {
   }
 
   /// Returns true if the ranks hold, in parts, what the single graph computes.
+  /// A value that is a part of one that the single graph computes counts as agreeing, as does a
+  /// constant.
   bool agrees(ValueId value) const {
     const Spread* spread = spreader_->find(value);
     if (spread == nullptr) return false;
@@ -332,6 +354,8 @@ class Comparison {
   }
 
   /// Returns the first disagreeing node on the path to the value.
+  /// Walks back over values that do not agree. Nodes that compute integers come last: ranks often
+  /// compute offsets that the single graph lacks.
   NodeId parting(ValueId value) const {
     const Graph& rank = ranks_[0];
     std::set<NodeId> seen;
@@ -374,6 +398,8 @@ class Comparison {
   }
 
   /// Explains why a node fails although all its operands agree.
+  /// Prefers the most likely mistake: an input without a line, a missing all_reduce, or a missing
+  /// all_gather.
   std::string why(NodeId node) const {
     const Graph& rank = ranks_[0];
     for (ValueId operand : rank.operands(node)) {

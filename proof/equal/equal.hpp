@@ -23,6 +23,8 @@ struct ClaimVerdict {
   std::string node, op, source, reason;
 };
 
+/// The result for all claims. A graph without claims would be proved vacuously, so all outputs are
+/// claimed by default.
 struct Equality {
   std::string problem;  ///< why nothing could be compared; otherwise empty
   std::vector<ClaimVerdict> claims;
@@ -34,6 +36,7 @@ struct Equality {
   [[nodiscard]] bool proved() const;
 };
 
+/// Compares the graphs; `ranks` contains one graph for each rank, in order, and at least one.
 Equality prove_equal(const Graph& single, const std::vector<const Graph*>& ranks,
                      const Relation& relation);
 

@@ -1,3 +1,4 @@
+// Reports of equality proofs: the rows of `pwr equal` and its verdict.
 #include "proof/equal/equality.hpp"
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@ Result<proof::Equality> equal_graphs(const Graph& single, const std::vector<cons
   return equality;
 }
 
+/// `rounds` means that ranks add in another order than the single device.
 std::string equality_verdict(const proof::Equality& equality) {
   if (!equality.proved()) return "unknown";
   return equality.rounds ? "rounds" : "same_bits";

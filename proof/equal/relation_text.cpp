@@ -1,3 +1,5 @@
+// A hand-written parser of relation files, one line at a time. Errors name the line and column, and
+// the first one ends parsing.
 #include "proof/equal/relation_text.hpp"
 
 #include <algorithm>
@@ -19,6 +21,7 @@ using proof::RelationLine;
 constexpr std::array kParts = {Part::replicated, Part::gathered, Part::blocks, Part::partial,
                                Part::cat};
 
+/// Reads one line from left to right. `//` and `#` begin a comment.
 class LineReader {
  public:
   explicit LineReader(std::string_view text) : text_(text) {}
@@ -81,6 +84,7 @@ class LineReader {
 /// The error in a line; empty if there is none.
 using Problem = std::string;
 
+/// Reads `{dim = 0, sizes = [8, 2]}`. Each kind of part requires its own settings and no others.
 Problem read_settings(LineReader& in, RelationLine& out) {
   bool has_dim = false;
   if (in.take('{')) {
@@ -116,6 +120,7 @@ Problem read_settings(LineReader& in, RelationLine& out) {
   return {};
 }
 
+/// Reads `gathered(w){dim = 0}`.
 Problem read_part(LineReader& in, RelationLine& out) {
   const std::string kind = in.word();
   std::size_t at = 0;
@@ -134,6 +139,7 @@ Problem read_part(LineReader& in, RelationLine& out) {
   return read_settings(in, out);
 }
 
+/// Reads `granted OP along AXIS, …` after its first word.
 Problem read_granted(LineReader& in, Relation& out) {
   const std::string op = in.word();
   if (op.empty() || in.word() != "along") return "expected `granted OP along AXIS, …`";
@@ -145,6 +151,7 @@ Problem read_granted(LineReader& in, Relation& out) {
   return {};
 }
 
+/// A line is a constant input, an input's layout, a claim, or a grant.
 Problem read_line(LineReader& in, int line, Relation& out) {
   std::string first = in.word();
   if (first == "granted") return read_granted(in, out);

@@ -1,6 +1,8 @@
 // Visits the ranks' nodes in order and applies the transfer function of each op (transfer.hpp).
 // Requires all ranks to have the same nodes, so that node i of each rank is one operation on all
 // ranks. Layouts of values are recorded once and never revised.
+// This is a forward data-flow analysis without loops, so one visit per node is a fixed point. An
+// unknown layout is the top element: it claims nothing.
 #include "proof/equal/spread.hpp"
 
 #include <fmt/format.h>
@@ -22,6 +24,7 @@ const Spread* Spreader::find(ValueId value) const {
   return found == known_.end() ? nullptr : &found->second;
 }
 
+/// Attributes may differ from rank to rank, such as the offset of a slice. Ops and wiring may not.
 std::string Spreader::mismatch() const {
   const Graph& first = *ranks_[0];
   for (std::size_t r = 1; r < ranks_.size(); ++r) {
@@ -49,6 +52,8 @@ std::string Spreader::mismatch() const {
   return {};
 }
 
+/// A rank's part of a cut value is the concatenation of its slices of all parts. Example: for q, k,
+/// and v fused along one axis, rank r holds slice r of q, then of k, then of v.
 std::optional<Wholes::Values> Spreader::each_of(const Spread& spread) {
   if (spread.kind == Spread::Kind::whole) return Wholes::Values(ranks(), spread.whole);
   if (spread.kind != Spread::Kind::cut) {

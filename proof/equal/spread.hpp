@@ -12,6 +12,8 @@
 
 namespace pw::proof {
 
+/// The layout of one value over the ranks, as an element of an abstract domain. `whole` is the
+/// value that a single device would hold.
 struct Spread {
   enum class Kind : std::uint8_t {
     whole,    ///< the same on all ranks

@@ -17,6 +17,8 @@ Transfer::Transfer(TransferState& state)
       products_(state),
       lookups_(state) {}
 
+/// Collectives come first, since no other rule may treat them as local ops. Masked lookups precede
+/// elementwise ops, which would treat the mask as that of any select.
 Results Transfer::run() {
   const std::size_t count = graph().result_count(nodes_[0]);
   if (state_.unknown) return Results(count);
@@ -45,6 +47,8 @@ Results Transfer::run() {
   return found ? std::move(*found) : Results(count);
 }
 
+/// The last resort: evaluates the op on each rank and compares the results. Equal results are
+/// replicated, and slices of one value in rank order are a cut.
 Found Transfer::by_itself() {
   Results out;
   for (std::size_t i = 0; i < graph().result_count(nodes_[0]); ++i) {

@@ -1,5 +1,7 @@
 // Collectives. An all-reduce makes a partial sum whole, a gather joins the parts, and a shard or a
 // reduce-scatter cuts.
+// A collective is correct for any layout if each rank's value is known: an all_gather is then a
+// concatenation, and an all_reduce a sum of the ranks' values.
 #include "proof/equal/transfer_rules.hpp"
 
 namespace pw::proof {
@@ -42,6 +44,7 @@ std::optional<Wholes::Values> CollectiveTransfer::joined_sum(const Spread& sprea
   return Wholes::Values{sum};
 }
 
+/// A maximum of equal values is that value; their sum is not.
 Found CollectiveTransfer::all_reduce(Primitive join) {
   const Spread& x = *in_[0];
   if (spreader_.ranks() == 1) return one(replicated_as(x.whole));
@@ -57,6 +60,8 @@ Found CollectiveTransfer::all_reduce(Primitive join) {
   return sum ? one(replicated_as(sum->front())) : std::nullopt;
 }
 
+/// A cut of several parts is not whole after a gather, since the parts of all ranks alternate. It
+/// becomes the concatenation of all ranks' values.
 Found CollectiveTransfer::all_gather() {
   const Spread& x = *in_[0];
   const auto at = axis();
@@ -84,6 +89,7 @@ Found CollectiveTransfer::reduce_scatter() {
   return one(cut(sum, *at, {local_result()[*at]}));
 }
 
+/// Each rank takes its slice of a replicated value.
 Found CollectiveTransfer::shard() {
   const auto at = axis();
   if (!at || in_[0]->kind != Spread::Kind::whole) return std::nullopt;

@@ -1,8 +1,11 @@
 // Elementwise and linear ops. A linear op on a partial sum gives a partial sum.
+// f(sum of x_r) = sum of f(x_r) holds for linear f over the reals. In floats the rounding differs,
+// so verdicts report `rounds` after the all_reduce.
 #include "proof/equal/transfer_rules.hpp"
 
 namespace pw::proof {
 
+/// Requires equal attributes on all ranks: a slice at a rank's own offset is not replicated.
 Found ElementTransfer::replicated() {
   if (!all(Spread::Kind::whole)) return std::nullopt;
   for (std::size_t r = 1; r < spreader_.ranks(); ++r)
@@ -18,6 +21,8 @@ Found ElementTransfer::replicated() {
 }
 
 /// Extends a tensor that repeats along an axis.
+/// A constant of a part's extent has a counterpart of the whole extent. Invalid for a tensor whose
+/// elements may differ along the axis.
 ValueId ElementTransfer::widened(ValueId whole, std::size_t axis, DimId extent) {
   const Graph& made = wholes_.graph();
   if (made.is_input(whole)) return {};
@@ -38,6 +43,8 @@ ValueId ElementTransfer::widened(ValueId whole, std::size_t axis, DimId extent) 
   return results ? results->front() : ValueId();
 }
 
+/// All cut operands must be cut alike. A whole operand must repeat along the cut axis, or be one
+/// that can be extended.
 Found ElementTransfer::pointwise() {
   if (!is_pointwise(op_.primitive) || !some(Spread::Kind::cut)) return std::nullopt;
   if (some(Spread::Kind::each) || some(Spread::Kind::partial)) return std::nullopt;
@@ -75,6 +82,7 @@ Found ElementTransfer::linear() {
     if (spread->kind == Spread::Kind::partial && spread->join != Primitive::sum)
       return std::nullopt;
   const bool sums = is({Primitive::add, Primitive::sub}) && all(Spread::Kind::partial);
+  // A product of two sums is not the sum of the products, so one factor must be whole.
   const bool both = all(Spread::Kind::partial);
   const bool scaled =
       (is(Primitive::mul) && !both) || (is(Primitive::div) && in_[1]->kind == Spread::Kind::whole);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMostParts = 4096;
 
+/// The number of elements of a range of axes.
 DimId product(Dims& dims, const Shape& shape, std::size_t from, std::size_t to) {
   DimId out = dims.constant(1);
   for (std::size_t i = from; i < to; ++i) out = dims.mul(out, shape[i]);
@@ -24,6 +25,9 @@ struct Group {
 };
 
 /// Returns the narrowest group around an axis. Symbolic extents correspond only if equal.
+/// Example: from [2, 6] to [3, 4] is one group, and from [b, 2, 6] to [b, 3, 4] has two. Equal axes
+/// at both ends are groups of their own, also with symbolic extents. Between them, extents must be
+/// numbers; otherwise the rest is one group.
 std::optional<Group> group_of(Dims& dims, const Shape& from, std::size_t axis, const Shape& to) {
   Group g{0, from.size(), 0, to.size()};
   while (g.from < g.from_end && g.to < g.to_end && from[g.from] == to[g.to]) {
@@ -84,6 +88,8 @@ std::optional<Shape> parts_of_axis(Dims& dims, const Shape& flat, DimId outer, D
 
 }  // namespace
 
+/// Requires a constant number of positions before the cut axis, because each repeats the parts. The
+/// limit bounds their product.
 std::vector<std::pair<std::size_t, Shape>> reshaped_cuts(Dims& dims, const Shape& from,
                                                          std::size_t axis, const Shape& parts,
                                                          const Shape& to) {
@@ -166,6 +172,7 @@ std::optional<std::pair<DimId, DimId>> LayoutTransfer::inside_parts(const Spread
   return std::make_pair(spreader_.times_ranks(*from), spreader_.times_ranks(*to));
 }
 
+/// A slice along another axis keeps the cut. Along the cut axis it must consist of complete parts.
 Found LayoutTransfer::slice() {
   if (!is(Primitive::slice) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
   const Spread& x = *in_[0];
@@ -206,6 +213,8 @@ Found LayoutTransfer::split() {
   return out;
 }
 
+/// Along the cut axis, the parts of all operands follow each other on every rank: cat(q, k) has
+/// parts q and k.
 Found LayoutTransfer::cat() {
   const auto at = axis();
   if (!is(Primitive::cat) || !at) return std::nullopt;
@@ -227,6 +236,7 @@ Found LayoutTransfer::cat() {
   return one(cut(made(), in_[0]->axis, *at == in_[0]->axis ? parts : in_[0]->parts));
 }
 
+/// The cut axis itself may not be repeated.
 Found LayoutTransfer::expand() {
   if (!is(Primitive::expand) || in_[0]->kind != Spread::Kind::cut) return std::nullopt;
   const Spread& x = *in_[0];

@@ -24,6 +24,7 @@ ValueId step_from(const Wholes& wholes, ValueId values, ValueId table, const Who
   return graph.operands(index) == wanted ? graph.operand(difference, 1) : ValueId();
 }
 
+/// Rows are counted by iota, so every row is written once.
 bool counts_all(const Wholes& wholes, ValueId at) {
   const Graph& graph = wholes.graph();
   return wholes.shape(at).size() == 1 && !graph.is_input(at) &&
@@ -70,6 +71,8 @@ ValueId LookupTransfer::looked_up(const Lookup& lookup, const Wholes::Values& ma
   return wholes_.one(Primitive::reshape, {whole}, {{"shape", local_result()}});
 }
 
+/// All ranks must derive their indices from one tensor, and their ranges must cover the table
+/// without gaps. Ranks then contribute one unmasked row for each index, and zeros otherwise.
 bool LookupTransfer::reads_rows(const Lookup& lookup, const Wholes::Values& masks,
                                 bool where) const {
   std::optional<ValueId> base;
@@ -159,6 +162,7 @@ Found LookupTransfer::stepped() {
     step.step = step_from(wholes_, (*values)[r], (*tables)[r], {(*rows)[r], (*places)[r]});
     step.first = static_cast<std::int64_t>(r) * *part;
     step.last = step.first + *part;
+    // The whole table has this many columns.
     step.rows = static_cast<std::int64_t>(ranks) * *part;
     if (!step.step.valid()) return std::nullopt;
     const auto common = common_index(wholes_, step.index, step.step);

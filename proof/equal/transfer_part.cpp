@@ -65,6 +65,7 @@ Shape TransferPart::local_result(std::size_t i) const {
   return local(graph().result(nodes_[0], i));
 }
 
+/// Replaces a rank's extent by that of the whole: the parts' sum times the number of ranks.
 Shape TransferPart::global(Shape local, std::size_t axis, const Shape& parts) const {
   DimId sum = wholes_.dims().constant(0);
   for (DimId part : parts) sum = wholes_.dims().add(sum, part);
@@ -129,6 +130,7 @@ std::optional<Spread> TransferPart::replicated_as(ValueId whole) const {
   return out;
 }
 
+/// The ranks' own values are kept if they can be made; joined_sum may need them.
 std::optional<Spread> TransferPart::partial(ValueId whole, Primitive join) {
   if (!whole.valid()) return std::nullopt;
   Spread out;
@@ -139,6 +141,7 @@ std::optional<Spread> TransferPart::partial(ValueId whole, Primitive join) {
   return out;
 }
 
+/// Requires all operands to have a whole value.
 ValueId TransferPart::made(AttributeList attributes) {
   auto results = wholes_.make(graph().op(nodes_[0]), wholes_in(), std::move(attributes));
   return results && results->size() == 1 ? results->front() : ValueId();

@@ -16,6 +16,7 @@ namespace pw::proof {
 using Results = std::vector<std::optional<Spread>>;
 using Found = std::optional<Results>;  ///< of one transfer function; nothing if it does not apply
 
+/// The op is the same on each rank, but its attributes may differ.
 struct TransferState {
   TransferState(Spreader& spread, std::vector<NodeId> same);
 
@@ -35,6 +36,7 @@ class TransferPart {
   /// Creates the whole result with these attributes; invalid if they do not fit.
   ValueId made(AttributeList attributes);
   ValueId made() { return made(attributes()); }
+  /// Makes a layout; nothing if `whole` is invalid, so that failures propagate.
   std::optional<Spread> partial(ValueId whole, Primitive join);
   std::optional<Spread> replicated_as(ValueId whole) const;
   std::optional<Wholes::Values> each_result(std::size_t result);

@@ -7,6 +7,8 @@
 
 namespace pw::proof {
 
+/// A reduction over the cut axis reduces each part, and the join combines them. A mean is not
+/// joined by a sum, and no join for products exists here.
 Found ProductTransfer::reduce() {
   if (!is({Primitive::sum, Primitive::mean, Primitive::amax, Primitive::amin, Primitive::prod}) ||
       in_[0]->kind != Spread::Kind::cut)
@@ -22,6 +24,7 @@ Found ProductTransfer::reduce() {
   return one(cut(made(), x.axis - (!keeps && *at < x.axis ? 1 : 0), x.parts));
 }
 
+/// These ops treat each row along `dim` separately, so a cut of any other axis remains.
 Found ProductTransfer::along_axis() {
   if (!is({Primitive::cumsum, Primitive::cumprod, Primitive::sort, Primitive::topk,
            Primitive::argmax, Primitive::argmin}) ||

@@ -3,6 +3,9 @@
 // neighboring slices that a concatenation joins become one slice. Invariant: each simplification
 // preserves all bits, so equal ids denote equal tensors. Values up to close() belong to the single
 // graph. Each lookup is logarithmic in the number of nodes.
+// This is an e-graph without unions: every value has one canonical form that is chosen when it is
+// created. An equality that needs a non-local rewrite is missed, which makes a proof incomplete but
+// not unsound.
 #include "proof/equal/wholes.hpp"
 
 #include <algorithm>
@@ -22,6 +25,7 @@ AttributeList with(Strings& strings, AttributeList list, std::string_view name, 
   return list;
 }
 
+/// Each call creates a new value, even for a known name.
 ValueId Wholes::input(const std::string& name, TypeId type) {
   return graph_.add_input(graph_.fresh_name(name), type, InputKind::input);
 }
@@ -38,6 +42,7 @@ const Attribute* Wholes::get(const AttributeList& list, std::string_view name) c
   return nullptr;
 }
 
+/// Nothing if the attribute is absent or not a size.
 std::optional<DimId> Wholes::dim_of(const Attribute* attribute) const {
   if (attribute == nullptr) return std::nullopt;
   if (const auto* number = std::get_if<std::int64_t>(attribute)) return dims().constant(*number);
@@ -50,6 +55,7 @@ Attribute Wholes::dim_attribute(DimId dim) const {
   return dim;
 }
 
+/// Returns the producer if it is this op; otherwise an invalid id.
 NodeId Wholes::made_by(ValueId value, Primitive op) const {
   if (!value.valid() || graph_.is_input(value)) return {};
   const NodeId node = graph_.producer(value);
@@ -60,6 +66,7 @@ ValueId Wholes::number(double value, DType dtype) {
   return one(Primitive::constant, {}, {{"value", value}, {"dtype", dtype}});
 }
 
+/// Requires a step of 1: other slices are not contiguous.
 std::optional<Wholes::Slice> Wholes::slice_at(ValueId value) const {
   const NodeId node = made_by(value, Primitive::slice);
   if (!node.valid() || *graph_.attribute(node, "step") != Attribute(std::int64_t{1}))
@@ -71,6 +78,7 @@ std::optional<Wholes::Slice> Wholes::slice_at(ValueId value) const {
   return Slice{graph_.operand(node, 0), static_cast<std::size_t>(axis), *start, *end};
 }
 
+/// Looks through reshapes. On one device, any index tensor may be the one that ranks would shard.
 std::vector<Lookup> Wholes::lookups_of(ValueId value) const {
   for (NodeId view = made_by(value, Primitive::reshape); view.valid();
        view = made_by(value, Primitive::reshape))
@@ -89,6 +97,7 @@ std::vector<Lookup> Wholes::lookups_of(ValueId value) const {
   return out;
 }
 
+/// A slice of such a value, or a concatenation of them, counts as well.
 bool Wholes::part_of_single(ValueId value) const {
   while (!of_single(value)) {
     if (graph_.is_input(value)) return false;
@@ -104,6 +113,8 @@ bool Wholes::part_of_single(ValueId value) const {
   return true;
 }
 
+/// f(x[a:b], y[a:b]) ⇒ f(x, y)[a:b], for an elementwise f. All sliced operands must have one range
+/// on one axis of the result. The others must repeat along it, so slicing them changes nothing.
 std::optional<Wholes::Values> Wholes::lifted(OpId op, const Values& operands,
                                              const AttributeList& attributes) {
   std::size_t rank = 0;
@@ -136,6 +147,7 @@ std::optional<Wholes::Values> Wholes::lifted(OpId op, const Values& operands,
   return std::optional(Values{slice(found->front(), place, like->start, like->end)});
 }
 
+/// Every element of the tensor equals this number before casts; views do not change it.
 std::optional<double> Wholes::number_of(ValueId value) const {
   while (value.valid() && !graph_.is_input(value)) {
     const NodeId node = graph_.producer(value);
@@ -175,6 +187,8 @@ ValueId Wholes::cat(const Values& parts, std::size_t axis) {
   return one(Primitive::cat, parts, {{"dim", static_cast<std::int64_t>(axis)}});
 }
 
+/// cat(a, b)[i:k] ⇒ a slice of the one part that contains the range. Invalid if the facts do not
+/// place the range in one part.
 ValueId Wholes::slice_of_cat(NodeId node, std::size_t axis, DimId start, DimId end) {
   const auto* dim = std::get_if<std::int64_t>(graph_.attribute(node, "dim"));
   if (dim == nullptr || static_cast<std::size_t>(*dim) != axis) return {};
@@ -189,6 +203,7 @@ ValueId Wholes::slice_of_cat(NodeId node, std::size_t axis, DimId start, DimId e
   return {};
 }
 
+/// x[0:n] ⇒ x for an axis of extent n, and x[a:b][c:d] ⇒ x[a + c : a + d].
 ValueId Wholes::simpler_slice(ValueId x, const AttributeList& attributes) {
   const auto* axis = std::get_if<std::int64_t>(get(attributes, "dim"));
   const auto start = dim_of(get(attributes, "start")), end = dim_of(get(attributes, "end"));
@@ -209,6 +224,7 @@ ValueId Wholes::simpler_slice(ValueId x, const AttributeList& attributes) {
 }
 
 /// Merges adjacent slices of one value into one slice.
+/// Empty parts are removed first, since they would separate neighbors.
 ValueId Wholes::simpler_cat(const Values& operands, const AttributeList& attributes) {
   if (operands.size() == 1) return operands.front();
   const auto* axis = std::get_if<std::int64_t>(get(attributes, "dim"));
@@ -239,6 +255,7 @@ ValueId Wholes::simpler_cat(const Values& operands, const AttributeList& attribu
   return {};
 }
 
+/// A split is a list of slices, so that slices and splits of one value have one form.
 std::optional<Wholes::Values> Wholes::split(ValueId x, const AttributeList& attributes) {
   const auto* axis = std::get_if<std::int64_t>(get(attributes, "dim"));
   const auto* sizes = std::get_if<std::vector<DimId>>(get(attributes, "sizes"));
@@ -254,6 +271,8 @@ std::optional<Wholes::Values> Wholes::split(ValueId x, const AttributeList& attr
   return out;
 }
 
+/// Returns an existing or simpler value that equals the op's result; invalid if no rule applies. A
+/// reshape of a reshape reads the same elements in the same order, so the first one is skipped.
 ValueId Wholes::simpler(const Op& op, const Values& operands, const AttributeList& attributes) {
   if (operands.empty() || !operands[0].valid()) return {};
   const ValueId x = operands[0];
@@ -279,6 +298,7 @@ ValueId Wholes::simpler(const Op& op, const Values& operands, const AttributeLis
 }
 
 /// Returns an index before its widening to 64 bits.
+/// Widening an i32 to i64 changes no index.
 ValueId Wholes::narrow_index(ValueId index) const {
   const NodeId cast = made_by(index, Primitive::cast);
   if (!cast.valid() || dtype(index) != DType::i64) return index;
@@ -286,6 +306,7 @@ ValueId Wholes::narrow_index(ValueId index) const {
   return dtype(before) == DType::i32 ? before : index;
 }
 
+/// Completes default attributes first, so that an explicit default matches an omitted one.
 std::optional<Wholes::Values> Wholes::find(OpId op, const Values& operands,
                                            AttributeList attributes) const {
   std::vector<TypeId> types;
@@ -303,6 +324,8 @@ std::optional<Wholes::Values> Wholes::find(OpId op, const Values& operands,
   return out;
 }
 
+/// Normal forms: operands of commutative ops are sorted, an embedding is an index, and a split is
+/// slices. Simplification precedes the lookup.
 std::optional<Wholes::Values> Wholes::make(OpId id, Values operands, AttributeList attributes,
                                            const std::vector<TypeId>& stated) {
   const Op op = context().ops[id];
@@ -316,6 +339,8 @@ std::optional<Wholes::Values> Wholes::make(OpId id, Values operands, AttributeLi
   if (op.primitive == Primitive::split) return split(operands[0], list);
   if (op.primitive == Primitive::embedding)
     return std::optional(Values{one(Primitive::index, operands, {{"dim", std::int64_t{0}}})});
+  // Ranks compare indices with offsets, so a negative index has no meaning there. Its absence is an
+  // assumption.
   if (op.primitive == Primitive::index && *get(list, "wrap") == Attribute(true)) {
     granted.insert("indices into tables count from the front: none is negative");
     return make(id, std::move(operands), with(context().strings, list, "wrap", false), stated);

@@ -25,6 +25,7 @@ struct Lookup {
   std::int64_t part = 0;         ///< rows held by each rank
 };
 
+/// A value graph whose ids decide equality: two results with one id are equal bit for bit.
 class Wholes {
  public:
   using Values = std::vector<ValueId>;
@@ -93,6 +94,7 @@ class Wholes {
 
   Graph graph_;
   std::map<Key, NodeId> known_;
+  // All values count as computed by the single graph until close().
   std::size_t closed_ = static_cast<std::size_t>(-1);
 };
 
