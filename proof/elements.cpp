@@ -18,6 +18,7 @@
 namespace pw::proof {
 namespace {
 
+// Terms are shared, but a long chain of reshapes or nested sums still multiplies positions.
 constexpr std::size_t kMostTerms = 200000;
 constexpr int kDeepestChain = 400;  // ops in a chain; each is one recursive call
 
@@ -85,6 +86,8 @@ bool NodeContext::represents(DType dtype, Ix integer) {
   return most < std::ldexp(1.0, 8 * size_of(dtype) - 1);
 }
 
+/// Graphs without collectives have no rank. Several groups, or groups of different sizes, have no
+/// meaning here: one general rank could not represent them.
 Elements::Elements(const Graph& graph, Terms& terms)
     : graph_(graph), terms_(terms), integers_(terms.integers()) {
   std::set<std::string> groups;
@@ -120,6 +123,7 @@ std::vector<Ix> Elements::extents(ValueId value) {
   return out;
 }
 
+/// Axes of size 1 get index 0. Both sides of a rule have equal sizes, so one index serves both.
 TermId Elements::general(ValueId value, ValueId like) {
   const std::vector<Ix> sizes = extents(like);
   std::vector<Ix> at;
@@ -150,6 +154,7 @@ TermId Elements::element(ValueId value, const std::vector<Ix>& at, Ix rank, std:
     term.name = graph_.value_name(value);
     term.at = at;
     const auto& groups = graph_.replicated_over(value);
+    // Any other input may differ from rank to rank, so the rank is part of the position.
     const bool alike = std::find(groups.begin(), groups.end(), group_) != groups.end();
     if (rank.valid() && !alike) term.at.push_back(rank);
     out = terms_.make(std::move(term));
@@ -167,6 +172,7 @@ TermId Elements::reduce(Function function, DType dtype, Ix extent, std::uint32_t
   if (integers_.number(extent) == 0 &&
       !among(function, {Function::amax, Function::amin, Function::mean}))
     return terms_.number(function == Function::prod ? 1 : 0, dtype);
+  // The reduction over from … from + count - 1, whose bound index starts at 0.
   const auto over = [&](Ix from, Ix count) {
     const Ix v = integers_.add(from, integers_.variable(level, count));
     Term term;
@@ -191,6 +197,8 @@ TermId Elements::reduce(Function function, DType dtype, Ix extent, std::uint32_t
       ranges.erase(ranges.begin());
     } catch (const NeedSplit& split) {
       const auto line = integers_.line(split.at_least_zero, level);
+      // A mean cannot be divided: its parts would have other divisors. An index with another factor
+      // would give a cut that need not be an integer.
       if (!line || line->factor == integers_.constant(0) || function == Function::mean) throw;
       const auto factor = integers_.number(line->factor);
       if (!factor || (*factor != 1 && *factor != -1)) throw;
@@ -202,6 +210,7 @@ TermId Elements::reduce(Function function, DType dtype, Ix extent, std::uint32_t
       // factor * v + rest >= 0 from v = -rest on, or up to v = rest.
       const Ix cut = *factor == 1 ? integers_.sub(integers_.constant(0), line->rest)
                                   : integers_.add(line->rest, integers_.constant(1));
+      // Both parts must be non-empty, or the same split would repeat.
       if (!at_least(integers_.sub(cut, integers_.constant(1))) ||
           !at_least(integers_.sub(integers_.sub(count, cut), integers_.constant(1))))
         throw;
@@ -209,6 +218,8 @@ TermId Elements::reduce(Function function, DType dtype, Ix extent, std::uint32_t
       ranges.insert(ranges.begin(), {from, cut});
     }
   }
+  // Joins have names of their own, because a reduction of parts rounds differently from the whole
+  // one.
   TermId out = parts[0];
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const Function join = function == Function::amax   ? Function::maximum

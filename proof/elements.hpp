@@ -30,6 +30,7 @@ struct NoMeaning {
 /// unfolded.
 [[nodiscard]] inline bool has_own_meaning(Primitive op) { return op == Primitive::pad_last; }
 
+/// Maps (value, index, rank) to a term. Requires a graph whose bodies are inlined.
 class Elements {
  public:
   Elements(const Graph& graph, Terms& terms);

@@ -51,6 +51,7 @@ static_assert(static_cast<int>(Function::amin) == static_cast<int>(Primitive::am
   if (primitive == Primitive::prod) return Function::prod;
   return primitive <= Primitive::amin ? static_cast<Function>(primitive) : Function::none;
 }
+/// Returns true if the function is one of several.
 [[nodiscard]] inline bool among(Function function, std::initializer_list<Function> several) {
   return std::find(several.begin(), several.end(), function) != several.end();
 }

@@ -1,6 +1,8 @@
 // Evaluates terms for concrete inputs with the interpreter's scalar functions, each op in its
 // declared dtype. A running error analysis in parallel distinguishes rounding from overflow and
 // underflow.
+// The interpreter defines the meaning of every op, so this is the reference for all rewrites: a law
+// that disagrees with it is wrong.
 #pragma once
 
 #include <cstdint>

@@ -32,6 +32,7 @@ struct PairVerdict {
   std::string element;     ///< inputs found by a solver for which the two sides differ
   bool flips = false;      ///< the element is finite, and rounding decides a comparison there
 };
+/// All pairs of one graph, and the assumptions under which their verdicts hold.
 struct Comparison {
   std::vector<PairVerdict> pairs;
   std::set<std::string> granted;

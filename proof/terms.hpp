@@ -1,5 +1,7 @@
 // Hash-consed terms for single tensor elements over elements of inputs. Two elements with one term
 // have the same bits, because every simplification here preserves bits (any NaN equals any other).
+// A term is what one element computes. Equality of elements for all sizes and inputs thus becomes
+// equality of ids, before any arithmetic law is needed.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +19,8 @@ namespace pw::proof {
 
 using TermId = Id<struct TermTag>;
 
+/// Immutable and shared: equal terms have one id. Indices are polynomials (Ix), so positions that
+/// are equal as polynomials are equal here.
 struct Term {
   enum class Kind : std::uint8_t {
     read,    ///< an element of input `name` at `at`; with ranks, the last of `at` is the rank

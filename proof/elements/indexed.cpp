@@ -1,4 +1,7 @@
 // Ops that read or write at positions that a tensor holds.
+// The position read is an integer of a tensor, so an index may contain the value of a term (Ix of
+// kind value). Two reads are equal if their positions are the same expression, whatever the tensor
+// holds.
 #include <algorithm>
 
 #include "proof/elements/node_context.hpp"
@@ -12,6 +15,8 @@ class IndexedElement : NodeContext {
 
   TermId run() { return primitive() == Primitive::embedding ? embedding() : index(); }
   /// Evaluates an ordered scatter; nothing if the order is not determined.
+  /// The places must be first, first + 1, …, as from iota plus an offset. Then each position is
+  /// written at most once, and the inverse index is a subtraction.
   std::optional<TermId> index_put() {
     const Attribute* reduce = graph_.attribute(node_, "reduce");
     const auto* how = reduce == nullptr ? nullptr : std::get_if<std::string>(reduce);
@@ -46,6 +51,7 @@ class IndexedElement : NodeContext {
   }
 
  private:
+  // Row ids[i] of the table, for all positions i of the ids.
   TermId embedding() {
     const std::size_t ids = shape(1).size();
     const std::vector<Ix> at(at_.begin(), at_.begin() + static_cast<std::ptrdiff_t>(ids));

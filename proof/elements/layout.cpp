@@ -60,6 +60,7 @@ class LayoutElement : NodeContext {
         if (i_.number(shape[k]) != 1) out.push_back(k);
       return out;
     };
+    // A single axis on both sides keeps its index, without a division.
     const auto source = ones(from, a0, a), target = ones(to, b0, b);
     if (source.size() == 1 && target.size() == 1) {
       at[source[0]] = at_[target[0]];
@@ -67,6 +68,8 @@ class LayoutElement : NodeContext {
     }
     Ix number = i_.constant(0);
     for (std::size_t k : target) number = i_.add(i_.mul(number, to[k]), at_[k]);
+    // The last axis varies fastest. The first digit needs no remainder, since the index is in
+    // range.
     for (std::size_t n = source.size(); n > 0; --n) {
       const std::size_t k = source[n - 1];
       at[k] = n == 1 ? number : i_.mod(number, from[k]);
@@ -79,6 +82,7 @@ class LayoutElement : NodeContext {
     return operand(0, at);
   }
   /// Normalizes a slice bound with Python's rules.
+  /// Negative bounds count from the end, and bounds beyond an end are clamped.
   Ix bound(std::string_view name, Ix extent) {
     Ix value = size(name);
     if (!at_least(value)) {
@@ -101,6 +105,8 @@ class LayoutElement : NodeContext {
     for (std::size_t i = 0; i < result_; ++i) at[k] = i_.add(at[k], parts[i]);
     return operand(0, at);
   }
+  // Tests the parts in order; the first one that contains the position is read. The last needs no
+  // test.
   TermId cat() {
     std::vector<Ix> at = at_;
     const std::size_t k = axis("dim", at.size()), count = graph_.operand_count(node_);
@@ -130,6 +136,8 @@ class LayoutElement : NodeContext {
     return operand(0, at);
   }
   /// Evaluates a pad of the last axis, before, after, and between elements.
+  /// Position p reads x[(p - low) / stride] if that is an integer within the axis, and the fill
+  /// value otherwise. A negative `low` crops.
   TermId padded() {
     std::vector<Ix> at = at_;
     const Ix n = shape(0).back(), one = i_.constant(1);

@@ -1,4 +1,6 @@
 // One element of one node's result: what the meanings of all ops read.
+// The members are shortcuts for the node, its attributes, and the position `at_` of the element.
+// Attributes that are missing or of another kind throw NoMeaning, which leaves the pair unproved.
 #pragma once
 
 #include <functional>
@@ -42,6 +44,7 @@ class NodeContext {
   TermId operand(std::size_t i, const std::vector<Ix>& at) {
     return element(input(i), at, rank_, level_);
   }
+  // An integer beyond 53 bits has no exact double, and rounding it here would change the term.
   [[nodiscard]] double real(std::string_view name) const {
     const Attribute* a = graph_.attribute(node_, name);
     if (a != nullptr)

@@ -42,6 +42,7 @@ class ReducedElement : NodeContext {
       for (std::size_t a = 0; a < axes; ++a) {
         const Ix place = i_.sub(
             i_.add(i_.mul(at_[a + 2], stride[a]), i_.mul(places[a + 1], dilation[a])), padding[a]);
+        // Both factors are 0 in the padding, so an infinite weight gives no NaN there.
         const bool inside =
             at_least(place) && at_least(i_.sub(i_.sub(x[a + 2], i_.constant(1)), place));
         if (!inside) return {terms_.number(0, dtype()), terms_.number(0, dtype())};
@@ -75,6 +76,7 @@ class ReducedElement : NodeContext {
       return std::vector<TermId>{element(input(0), at, rank_, level)};
     });
   }
+  // Each batch index is part of `at_`, so mm and bmm differ only in their rank.
   TermId product(std::size_t first) {
     const std::vector<Ix> a = shape(first);
     granted_.insert("products of matrices add in an order that the length of the sum decides");
@@ -90,6 +92,8 @@ class ReducedElement : NodeContext {
     const TermId sum = product(1);
     return terms_.call(Function::addmm, dtype(), {operand(0, {at_.back()}), sum});
   }
+  // all_gather reads the rank that holds the position. reduce_scatter and shard read the positions
+  // of this rank's part. all_reduce binds an index over all ranks.
   TermId collective(Primitive op) {
     if (!rank_.valid()) throw NoMeaning{"a collective without ranks"};
     const Ix world = world_;

@@ -39,6 +39,7 @@ void AxisSequences::bind(const std::string& name) {
       return;
     }
   }
+  // One axis for the sequence, plus two for each axis variable that may be inside it.
   Shape shape;
   for (std::size_t n = 0; n < 2 * axis_variables() + 1; ++n)
     shape.push_back(symbol(n == 0 ? name : fmt::format("{}_{}", name, n)));
@@ -60,12 +61,15 @@ std::size_t AxisSequences::axis_variables() const {
   return names.size();
 }
 
+/// `expand` to a shape that is not a sequence of the pattern: one axis, one that gains two axes of
+/// size 1, and none.
 void AxisSequences::bind_repeated(const std::string& from) {
   const DimId one = context_.dims.constant(1), kept = symbol(from);
   const Shape shapes[] = {{kept}, {kept, one, one}, {}};
   env_.emplace(from, shapes[ask("repeated " + from, 3)]);
 }
 
+/// Row `way` of both tables is one case: the axes before `expand` and those after it.
 void AxisSequences::bind_pair(const std::string& from, const std::string& to) {
   granted_.insert("axes that are repeated are one of the cases looked at");
   const DimId one = context_.dims.constant(1), kept = symbol(from), more = symbol(to),

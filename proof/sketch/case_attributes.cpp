@@ -1,13 +1,17 @@
 // Attributes that a pattern leaves open. An integer becomes a symbol or, where sizes of results are
 // computed from its number, one case for each value from 1 to 3. Where the pattern matches any
 // number, constants of several signs and magnitudes that no rule contains stand for it, one case
-// each.
+// each. Numbers are the only attributes that cases do not cover completely. Two different functions
+// rarely agree on all four stand-ins. An identity that fails only at single points, such as c = 0,
+// is not noticed.
 #include "proof/sketch/case_attributes.hpp"
 
 #include <algorithm>
 
 namespace pw::proof {
 
+/// An attribute without a text keeps its default, unless the pattern is open (`..`). Then the
+/// default and any other value are two cases.
 void CaseAttributes::add(const PatternNode& node, const Op& op, NodeRequest& request) {
   std::set<std::string> written;
   for (const PatternAttribute& attribute : node.attributes) {
@@ -28,6 +32,7 @@ void CaseAttributes::add(const PatternNode& node, const Op& op, NodeRequest& req
   }
 }
 
+/// An unbound name alone is any attribute of its kind. Within an expression it is a size.
 Attribute CaseAttributes::written_value(const PatternAttribute& attribute,
                                         const AttributeDecl* decl, const NodeRequest& request,
                                         std::size_t results) {
@@ -57,6 +62,8 @@ Attribute CaseAttributes::written_value(const PatternAttribute& attribute,
   return *value;
 }
 
+/// A sequence in the shape of an `expand` may repeat axes of the operand; any other is bound as
+/// usual.
 void CaseAttributes::bind_list(const PatternAttribute& attribute, const NodeRequest& request) {
   for (const Expr& element : attribute.value.args) {
     if (element.kind != Expr::Kind::star || element.text.empty() || env_.count(element.text) != 0)
@@ -89,6 +96,8 @@ bool CaseAttributes::is_step(std::string_view attribute) {
          attribute == "padding";
 }
 
+/// Integers become symbols, flags and axes become cases, and texts become a text that occurs
+/// nowhere else.
 Attribute CaseAttributes::any_attribute(const std::string& name, const AttributeDecl& decl,
                                         const NodeRequest& request, std::size_t results) {
   const Shape first = !request.operands.empty() && request.operands[0].valid()
@@ -113,6 +122,7 @@ Attribute CaseAttributes::any_attribute(const std::string& name, const Attribute
     case AttributeKind::ints:
     case AttributeKind::dims: {
       std::vector<DimId> list;
+      // A split has one size for each result.
       if (decl.name == "sizes") {
         for (std::size_t i = 0; i < results; ++i)
           list.push_back(symbol(fmt::format("{}_{}", name, i)));
@@ -169,6 +179,7 @@ void CaseAttributes::may_be_zero(const std::string& attribute, DimId dim) {
   granted_.insert("bounds of slices count from the front and lie inside the axis");
 }
 
+/// Signatures may compute sizes from integers, so these are bound before the operands.
 void CaseAttributes::bind_attributes(const PatternNode& node, const Op& op, Env& local) {
   for (const PatternAttribute& attribute : node.attributes) {
     const AttributeDecl* decl = op.attribute(attribute.name);

@@ -1,4 +1,6 @@
 // Each dtype that the guards admit is a case, or one generic dtype represents all of them.
+// The eleven dtypes of each variable multiply, so a rule with three variables has up to 1331 cases.
+// A generic dtype replaces them if both sides apply the same ops to the same elements.
 #include "proof/sketch/case_dtypes.hpp"
 
 #include <algorithm>
@@ -6,6 +8,8 @@
 
 namespace pw::proof {
 
+/// A dtype variable has one value in all its occurrences; a signature's variable has one for each
+/// node.
 void CaseDTypes::choose(const std::string& name, Env& env, bool own) {
   if (dtype_named(name) || env.count(name) != 0) return;
   std::vector<DType> allowed;
@@ -21,6 +25,8 @@ void CaseDTypes::choose(const std::string& name, Env& env, bool own) {
   env.insert_or_assign(name, DTypeBinding{allowed[ask(key, allowed.size())], false});
 }
 
+/// Both assignments must succeed: pairs of dtypes promote differently in each, so a law that
+/// depends on a promotion fails in one of them. `I` represents any integer dtype.
 std::optional<DType> CaseDTypes::any_dtype(const std::string& name) const {
   using Any = SchemaOptions::AnyDType;
   if (state_.any_dtype == Any::no) return std::nullopt;
@@ -41,6 +47,8 @@ std::size_t CaseDTypes::ask_dtype(const std::string& key, const std::string& nam
   return allowed[ask(key, allowed.size())];
 }
 
+/// Evaluates guards of the forms T == f32, T != f32, and T in {f16, bf16}; any other guard admits
+/// every dtype, which is the safe side.
 bool CaseDTypes::guard_allows(const std::string& name, DType dtype) const {
   return std::all_of(rule_.where.begin(), rule_.where.end(), [&](const Expr& guard) {
     const bool binary = guard.kind == Expr::Kind::binary;

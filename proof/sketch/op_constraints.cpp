@@ -1,6 +1,8 @@
 // Equations between sizes that ops impose: operands that broadcast, parts that add up to their
 // whole, and the divisibility that the bodies of ops require. A body is read as far as its operands
-// and attributes are known.
+// and attributes are known. Without these equations most general graphs would be ill typed: two
+// operands of add need equal sizes, and a reshape needs equal numbers of elements. A case that
+// stays ill typed is skipped as impossible, so a missing equation also narrows what a proof covers.
 #include "proof/sketch/op_constraints.hpp"
 
 #include <algorithm>
@@ -24,6 +26,7 @@ void OpConstraints::fit_broadcast(const Op& op, const NodeRequest& request) {
           context_.dims.prove(Compare::eq, from, to, graph_.facts) == Truth::yes)
         continue;
       const bool free = !context_.dims.value(from) && !context_.dims.value(to);
+      // Two unknown extents are equal, or either one is 1: three cases.
       const std::size_t kind = free ? ask(fmt::format("meets {} {} {}", site_, i, k), 3) : 0;
       if (kind == 0) equations_.equal(from, to);
       if (kind == 1) equations_.equal(from, one);
@@ -43,6 +46,7 @@ void OpConstraints::fit_put(const Op& op, const NodeRequest& request, const Attr
     if (k != *axis && context_.dims.value(values[k]) != 1) equations_.equal(to[k], values[k]);
 }
 
+/// All axes except the joined one are equal.
 void OpConstraints::fit_cat(const Op& op, const NodeRequest& request, const Attribute* dim) {
   if (op.primitive != Primitive::cat) return;
   const Shape first = context_.types[graph_.type(request.operands[0])].shape;
@@ -55,6 +59,8 @@ void OpConstraints::fit_cat(const Op& op, const NodeRequest& request, const Attr
 }
 
 /// Derives the operand's sizes from those of a split or reshape.
+/// A split's sizes add up to its axis. A reshape keeps the number of elements; with one extent of
+/// -1, the others must divide it.
 void OpConstraints::fit_attributes(const Op& op, const NodeRequest& request, std::size_t results) {
   fit_broadcast(op, request);
   if (request.operands.empty() || !request.operands[0].valid()) return;
@@ -130,6 +136,7 @@ void OpConstraints::fit_body(const Op& op, const NodeRequest& request) {
   }
 }
 
+/// Replaces `n / k` by a multiple: n becomes k times a new size.
 void OpConstraints::whole_fractions(const Expr& expr, const Env& env) {
   for (const Expr& arg : expr.args) whole_fractions(arg, env);
   for (const AttributeArg& attribute : expr.attributes)
@@ -179,6 +186,8 @@ void OpConstraints::fit_called(const Expr& call, const Env& env) {
   for (const Statement& statement : op.body) whole_fractions(statement.value, local);
 }
 
+/// Visits nested calls of a body. Arguments that are intermediate values are unknown here, and
+/// their constraints are skipped.
 void OpConstraints::fit_call(const Expr& expr, const Env& env) {
   whole_fractions(expr, env);
   for (const Expr& arg : expr.args) fit_call(arg, env);

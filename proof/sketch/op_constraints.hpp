@@ -19,6 +19,7 @@ class OpConstraints : SketchPart {
   void fit_broadcast(const Op& op, const NodeRequest& request);
   void fit_put(const Op& op, const NodeRequest& request, const Attribute* dim);
   void fit_cat(const Op& op, const NodeRequest& request, const Attribute* dim);
+  /// Requires each fraction in an expression to be an integer.
   void whole_fractions(const Expr& expr, const Env& env);
   static const ValueId* value_of(const Expr& arg, const Env& env);
   Result<Attribute> given(const AttributeArg& attribute, const Env& env);

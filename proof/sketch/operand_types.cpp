@@ -1,11 +1,16 @@
 // Types of free operands: as the pattern annotates them, as the op declares them, or open. Operands
 // that broadcast get one axis for all axes that nothing distinguishes.
+// Generality by distinctness: an op that treats all axes alike cannot distinguish several axes from
+// one with their product of extents. A single symbol thus represents any number of axes. Only axes
+// that an attribute names, or that broadcasting treats differently, need symbols of their own.
 #include "proof/sketch/operand_types.hpp"
 
 #include <algorithm>
 
 namespace pw::proof {
 
+/// The first annotation with a shape decides; the op's declaration fills what the pattern leaves
+/// open. Sizes are instantiated with f32, because the dtype is chosen separately.
 TypeId OperandTypes::type_of(const PatternValue& pattern, const PatternNode& node, const Op& op,
                              std::size_t i, Env& local) {
   std::optional<DType> dtype;
@@ -58,6 +63,7 @@ void OperandTypes::choose_like(const std::string& name, const PatternNode&, Env&
   local.insert_or_assign(name, own.at("any"));
 }
 
+/// Nothing if the declaration leaves the shape open, as `[*s]` with an unbound `*s`.
 std::optional<Shape> OperandTypes::signature_shape(const TypeExpr& text, const PatternNode& node,
                                                    const Op& op, std::size_t i, Env& local) {
   const bool open = text.dims.size() == 1 && text.dims[0].kind == Expr::Kind::star &&
@@ -123,6 +129,8 @@ std::string OperandTypes::name_of(PatternValueId id, std::size_t i) const {
   return name.empty() || name == "_" ? fmt::format("s{}_{}", site_, i) : plain_name(name);
 }
 
+/// Shapes that broadcast with a given one: the same, one with an additional axis, a scalar, or one
+/// with an axis of size 1. Combinations of these are not covered, which is granted.
 Shape OperandTypes::beside(Shape shape, const std::string& base, bool variadic) {
   if (variadic) return shape;
   granted_.insert("operands that broadcast do so as one of the cases looked at");
@@ -138,6 +146,8 @@ Shape OperandTypes::beside(Shape shape, const std::string& base, bool variadic) 
   return shape;
 }
 
+/// Example: for dim = -2, two axes are named from the end, and one more represents all others. For
+/// an axis that is a variable there are three axes: before it, the axis itself, and after it.
 Shape OperandTypes::by_axes(const PatternNode& node, const Op& op, const std::string& base) {
   std::vector<std::int64_t> axes;
   std::size_t variables = 0;
@@ -181,6 +191,7 @@ Shape OperandTypes::by_axes(const PatternNode& node, const Op& op, const std::st
 }
 
 /// Returns true if it is read, directly or indirectly, as an array of one rank.
+/// Otherwise an axis for all others is added in every case.
 bool OperandTypes::rank_is_fixed(const PatternNode& node) const {
   const auto fixed = [](const TypeExpr& type) {
     return !type.any_shape && std::none_of(type.dims.begin(), type.dims.end(), [](const Expr& dim) {

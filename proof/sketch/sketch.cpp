@@ -1,5 +1,8 @@
 // Builds a general left side, node by node. Each dim variable of the pattern becomes a symbol, and
 // each type annotation is unified with the inferred type.
+// This is type inference in reverse: instead of checking a given graph, it finds the most general
+// types for which the pattern is well typed. As in unification, an equation eliminates one symbol
+// everywhere; the construction then runs again from its first node.
 #include "proof/sketch/sketch.hpp"
 
 #include <algorithm>
@@ -24,6 +27,7 @@ Sketch::Sketch(SketchState& state)
   for (const auto& [name, binding] : rule_.constants) env_.insert_or_assign(name, binding);
 }
 
+/// Guards follow the nodes, because they name sizes that the nodes bind.
 Graph Sketch::build() {
   for (const Expr& guard : rule_.where) equal_dims(guard, true);
   for (std::size_t i = 0; i < rule_.nodes.size(); ++i) {
@@ -113,6 +117,8 @@ void Sketch::fit(const TypeExpr& text, TypeId type, Env& env, bool own) {
   if (!unify(context_, text, type, env, &why)) throw Mistyped{why};
 }
 
+/// A dim expression of one free name binds it; any other expression becomes an equation. Example:
+/// the type [n, 2 * k] on a value of sizes [a, b] binds n to a and requires 2 k = b.
 void Sketch::fit_dims(const TypeExpr& text, const Shape& shape, Env& env, bool own) {
   const std::size_t count = text.dims.size();
   std::size_t star = count;
@@ -161,6 +167,8 @@ void Sketch::replicate(const Expr& guard) {
     graph_.declare_replicated(*value, *name);
 }
 
+/// Operands that exist bind names of the op's signature before those that are created, so that `k`
+/// of mm(x: [m, k], w: [k, n]) is one symbol.
 void Sketch::add_node(const PatternNode& node) {
   const Op& op = context_.ops[node.op];
   Env local;
@@ -186,6 +194,7 @@ void Sketch::add_node(const PatternNode& node) {
     bind_result(node.results[i], graph_.result(*made, i));
 }
 
+/// All annotations of a value apply, also those of later occurrences.
 void Sketch::bind_result(PatternValueId id, ValueId value) {
   values_[id] = value;
   const PatternValue& pattern = rule_.values[id];
@@ -193,6 +202,8 @@ void Sketch::bind_result(PatternValueId id, ValueId value) {
   for (const TypeExpr& type : pattern.types) fit(type, graph_.type(value), env_, true);
 }
 
+/// Returns the operand's value; invalid if it is absent. An optional operand is a choice of two
+/// cases.
 ValueId Sketch::operand(const PatternNode& node, const Op& op, std::size_t i, Env& local) {
   const PatternValueId id = node.operands[i];
   const PatternValue& pattern = rule_.values[id];
@@ -212,6 +223,8 @@ ValueId Sketch::operand(const PatternNode& node, const Op& op, std::size_t i, En
   return input;
 }
 
+/// Literals are rank-0 constants of the widest dtype. They are weak, so the other operand's dtype
+/// decides.
 ValueId Sketch::literal(const Attribute& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value))
     return add_constant(graph_, static_cast<double>(*integer), DType::i64);
@@ -219,6 +232,7 @@ ValueId Sketch::literal(const Attribute& value) {
   return add_constant(graph_, real == nullptr ? 0 : *real, DType::f64);
 }
 
+/// A variable that matches any constant: numbers stand for it, see CaseAttributes::any_number.
 ValueId Sketch::constant_variable(PatternValueId id) {
   const double number = attributes_.any_number();
   const ValueId value = add_constant(graph_, number, DType::f64);

@@ -26,12 +26,14 @@ const TypeExpr* declared(const Op& op, std::size_t i) {
   return operand.type ? &*operand.type : nullptr;
 }
 
+/// Recognizes a result of type [broadcast(…)].
 bool broadcasts(const Op& op) {
   if (op.results.empty() || !op.results[0].type) return false;
   const std::vector<Expr>& dims = op.results[0].type->dims;
   return dims.size() == 1 && dims[0].kind == Expr::Kind::call && dims[0].text == "broadcast";
 }
 
+/// Negative axes count from the end. Nothing if the axis is outside the rank.
 std::optional<std::size_t> axis_of(const Attribute* value, std::size_t rank) {
   const auto* axis = value == nullptr ? nullptr : std::get_if<std::int64_t>(value);
   if (axis == nullptr) return std::nullopt;
@@ -41,6 +43,8 @@ std::optional<std::size_t> axis_of(const Attribute* value, std::size_t rank) {
   return static_cast<std::size_t>(at);
 }
 
+/// A restart repeats the same construction with one size eliminated, so its choices must not
+/// change.
 std::size_t SketchPart::ask(const std::string& key, std::size_t count) {
   const auto answered = state_.answers.find(key);
   if (answered != state_.answers.end()) return answered->second;

@@ -42,6 +42,7 @@ void collect_names(const Expr& expr, std::vector<std::string>& names);
 [[nodiscard]] bool broadcasts(const Op& op);
 [[nodiscard]] std::optional<std::size_t> axis_of(const Attribute* value, std::size_t rank);
 
+/// Sizes in `solved` come from earlier attempts; those in `found` are new, and end this attempt.
 struct SketchState {
   Context& context;
   const Rule& rule;
