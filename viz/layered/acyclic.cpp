@@ -10,6 +10,7 @@
 
 namespace pw::viz {
 
+/// A counting sort by source: begin[v] … begin[v + 1] are the arrows of v, in the order given.
 Adjacency::Adjacency(std::size_t vertices, const std::vector<Arrow>& arrows)
     : begin(vertices + 1, 0), to(arrows.size()) {
   for (const Arrow& arrow : arrows) ++begin[arrow.from + 1];
@@ -23,6 +24,8 @@ bool goes_forward(const std::vector<Arrow>& arrows) {
                      [](const Arrow& arrow) { return arrow.from <= arrow.to; });
 }
 
+/// Among all vertices without open predecessors the smallest one comes next. Equal graphs thus get
+/// equal orders, and an order that is already topological stays.
 std::optional<std::vector<std::uint32_t>> stable_order(std::size_t vertices,
                                                        const std::vector<Arrow>& arrows) {
   const Adjacency out(vertices, arrows);
@@ -42,6 +45,9 @@ std::optional<std::vector<std::uint32_t>> stable_order(std::size_t vertices,
   return order;
 }
 
+/// `low[v]` is the smallest number reachable from v by tree arrows and at most one other arrow. A
+/// vertex whose `low` is its own number is the root of a component, which is then the top of
+/// `open`.
 std::vector<std::uint32_t> components(std::size_t vertices, const std::vector<Arrow>& arrows) {
   const Adjacency out(vertices, arrows);
   constexpr std::uint32_t kUnseen = 0xffffffffu;

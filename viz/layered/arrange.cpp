@@ -10,6 +10,7 @@
 
 namespace pw::viz {
 
+// Most graphs need no cut, so cycles are examined only if no order exists.
 std::vector<Unit> Arranger::run(const std::vector<std::uint32_t>& nodes,
                                 std::vector<std::uint32_t>& group_of) {
   nodes_ = &nodes;
@@ -52,6 +53,8 @@ std::optional<std::vector<std::uint32_t>> Arranger::order_units() {
   return stable_order(units_.size(), arrows_);
 }
 
+/// A component of one unit needs no cut, and a component without groups cannot exist: the nodes
+/// themselves are acyclic.
 void Arranger::cut_cycles() {
   const std::vector<std::uint32_t> component = components(units_.size(), arrows_);
   std::map<std::uint32_t, std::size_t> units;  // by component
@@ -86,6 +89,8 @@ void Arranger::cut_component(const std::vector<std::uint32_t>& component, std::u
       part = now;
       if (later == 0) break;
     }
+    // Some waiting node has no waiting predecessor, because the node graph is acyclic; its unit has
+    // a nonempty part.
     PW_ASSERT(best != kNobody, "the nodes themselves have an order");
     take(best, part, !begun.insert(best).second);
     for (const std::uint32_t at : part) waiting.erase(at);
@@ -112,6 +117,8 @@ std::vector<std::uint32_t> Arranger::ready(const std::vector<std::uint32_t>& nod
   return out;
 }
 
+/// The first part keeps the group; each further part becomes a group of its own, with a number in
+/// its name.
 void Arranger::take(std::uint32_t unit, const std::vector<std::uint32_t>& part, bool further) {
   if (!further) return;
   Group& whole = groups_[units_[unit].index];

@@ -13,6 +13,8 @@ constexpr double kLeastWidth = 600, kGap = 60;
 constexpr double kWider = 1.6;  // than tall, after breaking into columns
 constexpr double kWorth = 0.7;  // of its height, at most, is that of the columns
 
+/// With c columns, a layout of width w and height h becomes c w wide and h / c high. The ratio
+/// kWider = c w / (h / c) gives the square root.
 std::size_t columns_of(const Layered& layout) {
   const double wide = layout.width + kGap;
   if (layout.total < kTall * std::max(wide, kLeastWidth)) return 1;
@@ -27,6 +29,7 @@ std::vector<std::uint32_t> stand_in_columns(Layered& layout, const std::vector<L
   std::vector<std::uint32_t> column(layout.top.size(), 0);
   const std::size_t count = columns_of(layout);
   if (count < 2) return column;
+  // Fills columns greedily up to the mean height; the last one takes the rest.
   const double wide = layout.width + kGap, each = layout.total / static_cast<double>(count);
   std::vector<double> top(column.size());
   std::uint32_t at = 0;

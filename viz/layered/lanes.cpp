@@ -21,6 +21,8 @@ class LaneChains {
              const Ranks& ranks, const LayeredOptions& options)
       : nodes_(nodes), edges_(edges), ranks_(ranks), options_(options) {}
 
+  // Chains are found, thinned out, and found again, because an edge that loses its lane shortens
+  // the chain of its end point.
   LaneGraph run() {
     out_.nodes = nodes_.size();
     out_.width.resize(nodes_.size());
@@ -53,6 +55,9 @@ class LaneChains {
 
  private:
   /// Decides which edges run in lanes, and whether in those of their readers.
+  /// An edge joins the chain of the end point that has more such edges, since that chain is shared
+  /// most. Example: a weight with 30 readers has one chain, and so has a concatenation of 30
+  /// values.
   void choose_lanes() {
     std::vector<std::uint32_t> below(nodes_.size(), 0), above(nodes_.size(), 0);
     out_.has_lane.assign(edges_.size(), false);
@@ -81,6 +86,8 @@ class LaneChains {
   }
 
   /// Removes the longest lanes from ranks with too many to distinguish.
+  /// Removes chains, longest first, while they pass through a rank with too many. A long chain
+  /// occupies many ranks, so few removals suffice. Edges without a lane are drawn as stubs.
   bool thin_out(const std::vector<std::uint32_t>& deepest,
                 const std::vector<std::uint32_t>& highest) {
     struct Chain {
@@ -124,6 +131,8 @@ class LaneChains {
     return first;
   }
 
+  // An edge of span s leaves its chain s - 2 lanes after the first, or enters it s - 2 lanes before
+  // the last.
   void join_edges() {
     for (std::size_t e = 0; e < edges_.size(); ++e) {
       const auto [from, to] = edges_[e];
@@ -138,6 +147,7 @@ class LaneChains {
     }
   }
 
+  // Stores the joins twice, by lower and by upper vertex, as compressed adjacency lists.
   void index_joins() {
     out_.up_begin.assign(out_.width.size() + 1, 0);
     out_.down_begin.assign(out_.width.size() + 1, 0);

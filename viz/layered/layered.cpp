@@ -28,6 +28,7 @@ void place_columns(Layered& out, const LaneGraph& graph, std::vector<double>& x)
   out.x.assign(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(graph.nodes));
 }
 
+/// A rank is as high as its highest node; nodes are centered in it.
 void place_ranks(Layered& out, std::uint32_t ranks, const std::vector<LayeredNode>& nodes,
                  const LayeredOptions& options) {
   out.height.assign(ranks, 0);
@@ -43,6 +44,7 @@ void place_ranks(Layered& out, std::uint32_t ranks, const std::vector<LayeredNod
     out.y.push_back(out.top[out.rank[i]] + out.height[out.rank[i]] / 2);
 }
 
+/// Reads the coordinates of an edge's lanes from its chain, one for each rank that it crosses.
 void place_lanes(Layered& out, const LaneGraph& graph, const std::vector<double>& x,
                  const std::vector<LayeredEdge>& edges) {
   for (std::size_t e = 0; e < edges.size(); ++e) {

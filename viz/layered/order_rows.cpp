@@ -11,6 +11,8 @@
 namespace pw::viz {
 namespace {
 
+/// Sorting is stable, so vertices with equal barycenters keep the order of the text. Crossings are
+/// never counted: more sweeps usually help, but no sweep is guaranteed to.
 class RowOrder {
  public:
   explicit RowOrder(const LaneGraph& graph) : graph_(graph) {}

@@ -21,6 +21,8 @@ class Coordinates {
               const LayeredOptions& options)
       : graph_(graph), rows_(rows), nodes_(nodes), options_(options) {}
 
+  // Rows begin packed and centered at 0. Each round reads the neighbors above, then those below;
+  // the last pass reads both, which centers boxes between them.
   std::vector<double> run() {
     x_.assign(graph_.width.size(), 0);
     for (const auto& row : rows_) {
@@ -52,6 +54,8 @@ class Coordinates {
 
   /// Returns the coordinates nearest to the desired ones, in order and without overlap: neighbours
   /// that would pass each other are pooled.
+  /// With the offsets subtracted, "in order and without overlap" becomes "nondecreasing", which is
+  /// isotonic regression. Each vertex is pushed and pooled at most once, so a row costs O(n).
   void settle(const std::vector<std::uint32_t>& row, const std::vector<std::uint32_t>& begin,
               const std::vector<std::uint32_t>& list, const std::vector<std::uint32_t>& begin2,
               const std::vector<std::uint32_t>& list2) {
@@ -88,6 +92,8 @@ class Coordinates {
   }
 
   /// Returns the median of the neighbours.
+  /// The median ignores distant neighbors, unlike the mean: a box below three aligned ones stays
+  /// aligned.
   double wish(std::uint32_t i, const std::vector<std::uint32_t>& begin,
               const std::vector<std::uint32_t>& list, const std::vector<std::uint32_t>& begin2,
               const std::vector<std::uint32_t>& list2) {

@@ -20,6 +20,8 @@ class Ranking {
           const LayeredOptions& options)
       : nodes_(nodes), edges_(edges), options_(options) {}
 
+  // Nodes are in topological order, so edges sorted by source see final ranks of their sources.
+  // This is the longest-path algorithm in one pass.
   Ranks run() {
     out_.of.assign(nodes_.size(), 0);
     std::vector<LayeredEdge> sorted;
@@ -38,6 +40,7 @@ class Ranking {
 
  private:
   /// Moves bottom ports to a rank of their own; returns the last rank.
+  /// Output ports must be below all other nodes, even if a node in the last rank has no reader.
   std::uint32_t pin_to_bottom(std::uint32_t last) {
     bool any_bottom = false;
     for (const LayeredNode& node : nodes_) any_bottom |= node.pin == LayeredNode::Pin::bottom;
@@ -52,6 +55,8 @@ class Ranking {
   }
 
   /// Moves a node with more readers than sources to just above its first reader.
+  /// Each edge of such a node becomes shorter by k for its readers and longer by k for its sources,
+  /// so the total length shrinks. Nodes are visited backwards, so readers have moved before.
   void pull_down(const std::vector<LayeredEdge>& sorted) {
     std::vector<std::uint32_t> in(nodes_.size(), 0), out(nodes_.size(), 0);
     std::vector<std::uint32_t> least(nodes_.size(), kNoPart);
@@ -69,6 +74,8 @@ class Ranking {
   /// Folds ranks that are too wide into several. Connected nodes within neighbouring wide ranks
   /// stay together: one strip across all these ranks, then the next strip below. All edges still
   /// point down.
+  /// A band is a maximal run of wide ranks. Its ranks are folded together: one rank alone would
+  /// separate connected nodes by the height of the whole fold.
   void fold_wide() {
     unfolded_ = out_.of;
     rows_.assign(out_.count, {});
@@ -114,6 +121,8 @@ class Ranking {
     std::vector<double> width;  // by rank of the band
   };
 
+  // Union-find with path halving over the edges inside the band. Parts are numbered by their first
+  // node, which keeps the order of the text.
   std::vector<Part> parts_of(std::uint32_t begin, std::uint32_t end) {
     std::vector<std::uint32_t> up(nodes_.size());
     std::iota(up.begin(), up.end(), 0);
@@ -145,6 +154,8 @@ class Ranking {
   }
 
   /// Places ranks `begin` to `end` from `next` on; returns the rank after them.
+  /// Packs parts greedily into strips, in order (next fit). Ports of the band get a rank of their
+  /// own above it.
   std::uint32_t fold_band(std::uint32_t begin, std::uint32_t end, std::uint32_t next) {
     bool ports = false;
     for (std::uint32_t rank = begin; rank < end; ++rank)
@@ -175,6 +186,7 @@ class Ranking {
   }
 
   /// Places each rank of a strip, or several if a part is too wide; skips empty ones.
+  /// A rank is empty if no part of the strip has nodes there.
   std::uint32_t put_strip(const std::vector<Part>& parts, std::size_t first, std::size_t last,
                           std::uint32_t begin, std::uint32_t next) {
     std::vector<std::vector<std::uint32_t>> rows(parts[first].width.size());

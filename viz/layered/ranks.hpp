@@ -1,4 +1,5 @@
 // Phase 1 of a layered layout: the rank of each node, from the top.
+// Ports are pinned: input ports stay in the top rank, and output ports share the bottom one.
 #pragma once
 
 #include <cstdint>

@@ -21,6 +21,7 @@ constexpr std::uint32_t kFar = 48;        // ranks; a lane for each would fill t
 constexpr double kStub = 16;
 constexpr double kWidestRank = 3600;  // a rank of more points is folded
 
+/// Estimates the text's size by its number of characters, since no font metrics are available.
 LayeredNode size_of(const Box& box) {
   std::size_t widest = 0;
   for (const std::string& line : box.lines) widest = std::max(widest, count_characters(line));
@@ -31,6 +32,8 @@ LayeredNode size_of(const Box& box) {
 /// The points of a path: straight parts and bends alternate; see ScenePlacer::route.
 using Way = std::vector<std::pair<double, double>>;
 
+/// Each step from (x0, y0) to (x1, y1) is a cubic Bézier curve with vertical tangents at both ends.
+/// A step between equal x is a straight line.
 std::vector<double> curves(const Way& way) {
   std::vector<double> out{way.front().first, way.front().second};
   for (std::size_t i = 1; i < way.size(); ++i) {
@@ -44,6 +47,8 @@ std::vector<double> curves(const Way& way) {
 
 /// One level: the whole scene, or the contents of a cluster between input ports on top and output
 /// ports at the bottom.
+/// Edges of one source share a port: `sources` and `leaves` are by source box, so a value enters a
+/// cluster once.
 struct Floor {
   std::map<std::uint32_t, std::uint32_t> sources, leaves;  // box outside, box inside → its port
   std::vector<LayeredNode> nodes;
@@ -97,6 +102,8 @@ class ScenePlacer {
     std::uint32_t across = 0;
   };
 
+  // The innermost level that contains both boxes is crossed; it is the last common one from the
+  // outside in. Back edges need no ports, because they are drawn around the nodes.
   void find_ways() {
     floors_.resize(whole_ + 1);
     for (const Edge& edge : scene_.edges) {
@@ -115,6 +122,8 @@ class ScenePlacer {
   }
 
   /// Adds ports on top, then boxes and clusters in box order, then ports at the bottom.
+  /// The layout requires topological numbers. Ports on top precede all nodes, and ports at the
+  /// bottom follow them; boxes are in topological order.
   void number_nodes() {
     for (Floor& floor : floors_)
       for (auto& [box, port] : floor.sources) {
@@ -127,6 +136,7 @@ class ScenePlacer {
       const std::vector<std::uint32_t> floors = floors_of(box);
       node_of_box_[box] = static_cast<std::uint32_t>(floors_[floors[0]].nodes.size());
       floors_[floors[0]].nodes.push_back(size_of(scene_.boxes[box]));
+      // A cluster is numbered at its first box.
       for (std::size_t i = 1; i < floors.size(); ++i) {
         std::uint32_t& node = node_of_cluster_[floors[i - 1]];
         if (node != kNobody) break;
@@ -168,6 +178,8 @@ class ScenePlacer {
     out_.columns |= !in.column.empty() && in.column.back() > 0;
   }
 
+  // Clusters are visited from the last, so inner clusters have sizes before the cluster around
+  // them.
   void lay_out_cluster(std::uint32_t cluster) {
     if (node_of_cluster_[cluster] == kNobody) return;  // nothing of it is drawn
     lay_out(cluster);
@@ -187,6 +199,7 @@ class ScenePlacer {
             size.width, size.height};
   }
 
+  // From the outside in: a cluster's place must be known before its contents.
   void place_all() {
     out_.clusters.resize(scene_.clusters.size());
     for (std::uint32_t cluster = 0; cluster < whole_; ++cluster) {
@@ -204,6 +217,8 @@ class ScenePlacer {
   }
 
   /// Routes from below one node of a level through the lanes to above another.
+  /// Does nothing once the path is cut, which happens without a lane or across columns. A path
+  /// alternates vertical runs past a rank and bends between two ranks.
   void route(Way& way, std::uint32_t floor, std::uint32_t from, std::uint32_t to, double x0,
              double y0, double x1, double y1) {
     const Floor& in = floors_[floor];
@@ -234,6 +249,8 @@ class ScenePlacer {
     return floors_[floor].x + floors_[floor].layout.x[port];
   }
 
+  // Concatenates the routes of all levels: out of the source's clusters, across, and into the
+  // target's. A cut at any level leaves only a stub at the target.
   [[nodiscard]] Way way_of(std::size_t e) {
     const Edge& edge = scene_.edges[e];
     const Path& path = paths_[e];
