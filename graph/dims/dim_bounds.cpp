@@ -145,11 +145,14 @@ Bounds DimBounds::of_atom(AtomId id, int depth) const {
   return out;
 }
 
+/// Each occurrence of an atom varies independently, so the interval may be wider than the set of
+/// values.
 Bounds DimBounds::of_terms(DimId id, int depth) const {
   if (!id) return {};
   return finish(sum_of(polynomials_.terms(id), [&](AtomId x) { return of_atom(x, depth); }));
 }
 
+/// Example: in 6 * m * (n / 3) it finds n / 3, since 3 divides 6.
 Polynomials::Monomial::const_iterator DimBounds::cancelling(const Polynomials::Monomial& m,
                                                             std::int64_t c) const {
   return std::find_if(m.begin(), m.end(), [&](const auto& factor) {

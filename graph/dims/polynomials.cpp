@@ -1,5 +1,8 @@
 // Sums and products are sorted merges, O(t log t) for t terms. The limits below bound the terms of
 // a polynomial and the size of an atom. An overflow gives an invalid id, never a wrong number.
+// Monomials are sorted by atom and polynomials by monomial, with merged powers and no zero
+// coefficient. Equal polynomials over equal atoms are therefore stored once. Example: (n + 1) * m
+// and m + n * m are one id.
 #include "graph/dims/polynomials.hpp"
 
 #include <algorithm>
@@ -24,6 +27,7 @@ Polynomials::Polynomials(const Polynomials& other, Strings& strings)
       atoms_(other.atoms_),
       atom_ids_(other.atom_ids_) {}
 
+/// Interns by content: an id is an index, and ids are never reused.
 DimId Polynomials::intern(Polynomial p) {
   std::uint64_t hash = p.size();
   for (const auto& [monomial, coefficient] : p) {
@@ -61,6 +65,8 @@ DimId Polynomials::symbol(std::string_view name) {
   return intern({{Monomial{{id, 1}}, 1}});
 }
 
+/// Counts the atoms of the written text with repetitions, because nested quotients that share parts
+/// can double their text at each level.
 DimId Polynomials::of_atom(Atom::Kind kind, DimId a, DimId b) {
   if (!a || !b) return {};
   int left = kMaxWritten;
@@ -97,6 +103,7 @@ DimId Polynomials::add(DimId a, DimId b) {
 
 DimId Polynomials::sub(DimId a, DimId b) { return add(a, mul(b, constant(-1))); }
 
+/// On false, `to` may hold some of the terms; callers then discard it.
 bool Polynomials::add_product(Terms& to, const Polynomial& p, const Monomial& by,
                               std::int64_t times) {
   for (const auto& [m, c] : p) {
@@ -111,6 +118,7 @@ bool Polynomials::add_product(Terms& to, const Polynomial& p, const Monomial& by
   return true;
 }
 
+/// The first limit bounds the work of the expansion, the second one (intern_checked) its result.
 DimId Polynomials::mul(DimId a, DimId b) {
   if (!a || !b) return {};
   if (dims_[a].size() * dims_[b].size() > kMaxTerms * 4) return {};
@@ -144,6 +152,7 @@ bool Polynomials::is_symbol(DimId id) const {
          atoms_[p.front().first.front().first].kind == Atom::Kind::symbol;
 }
 
+/// Writes a power as repeated factors, which the grammar of dims reads back.
 std::string Polynomials::text(const Monomial& m) const {
   std::string out;
   for (const auto& [id, power] : m) {
@@ -177,6 +186,7 @@ std::string Polynomials::print(DimId id) const {
   return out;
 }
 
+/// Includes symbols inside quotients, remainders, maxima, and minima.
 std::vector<std::string> Polynomials::symbols(DimId id) const {
   std::vector<std::string> out;
   if (!id) return out;
