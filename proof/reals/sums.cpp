@@ -238,10 +238,9 @@ void Sums::collect_divisors(Factor factor, std::uint32_t level, std::set<Ix>& ou
 }
 
 /// Splits an index that is read through quotients into two digits, and merges two that are read as
-/// one number. Both substitutions are bijections of the index set, so they preserve the sum. First,
-/// i = d p + q with p < n / d and q < d takes each value below n once, if d divides n. Conversely,
-/// pairs (i, k) with k < l are the numbers m = l i + k. That substitution applies if the body then
-/// reads m only.
+/// one number. Both substitutions are bijections of the index set, so they preserve the sum. If d
+/// divides n, i = d p + q with p < n / d and q < d takes each value once. Conversely, pairs (i, k)
+/// with k < l are the numbers m = l i + k. That substitution applies if the body then reads m only.
 std::optional<Fraction> Sums::renumbered(const Indices& indices, const Monomial& product) {
   const Fraction body = product_of(product);
   for (std::size_t i = 0; i < indices.size(); ++i) {
