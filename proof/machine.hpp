@@ -64,6 +64,7 @@ class Machine {
   void decide_comparisons() { decided_ = true; }
 
  private:
+  // The value of one term and bounds of its distance from the exact value; see machine.cpp.
   struct Number {
     Scalar scalar;
     long double wide = 0;  ///< unrounded value of a sum in `granted`
@@ -93,6 +94,7 @@ class Machine {
   std::size_t steps_ = 0;
   std::map<std::uint32_t, std::int64_t> bound_;  ///< values of the indices bound by enclosing sums
   std::map<TermId, std::vector<std::uint32_t>> levels_;
+  // By term and by the values of the bound indices that it depends on.
   std::map<std::pair<TermId, std::vector<std::int64_t>>, Number> known_;
 };
 

@@ -111,6 +111,9 @@ class NodeContext {
   /// products do not wrap around.
   bool represents(DType dtype, Ix integer);
   /// Returns the position that an integer gives. Sums and products of positions do not wrap around.
+  /// Example: for x[i + 1] with i from a tensor, the position is value(i) + 1, so x[i + 1] and y[1
+  /// + i] agree. Wrapping is excluded by an assumption, because an index that wraps is outside the
+  /// table.
   Ix as_index(TermId term) {
     const Term t = terms_[term];
     const bool wide = t.dtype == DType::i64 || t.dtype == DType::i32;

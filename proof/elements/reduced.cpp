@@ -1,5 +1,8 @@
 // Reductions, products of matrices, convolutions, and collectives. Each binds an index: an axis,
-// the channels and positions of a kernel, or the rank.
+// the channels and positions of a kernel, or the rank. The order of summation of a floating-point
+// reduction is not part of a term: `sum` over an index is one function of its body. Two terms with
+// equal bodies and extents count as equal bit for bit. For matmuls and convolutions, whose order
+// engines choose by size, this is recorded as an assumption.
 #include "proof/elements/node_context.hpp"
 
 namespace pw::proof {
@@ -63,6 +66,8 @@ class ReducedElement : NodeContext {
     if (graph_.operand_count(node_) < 3 || !input(2).valid()) return sum;
     return terms_.call(Function::addmm, dtype(), {operand(2, {at_[1]}), sum});
   }
+  // Element `at` of the result reads all positions along axis k; the bound index takes the place of
+  // k.
   TermId reduction(Function function) {
     const std::vector<Ix> extents = shape(0);
     const std::size_t k = axis("dim", extents.size());

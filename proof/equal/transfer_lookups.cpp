@@ -1,5 +1,9 @@
 // Lookups in sharded tables. A lookup is recorded until a mask removes the other ranks' rows
 // (masked.hpp).
+// Vocabulary parallelism: rank r holds rows [r p, (r + 1) p) of an embedding table. It shifts the
+// index by r p, reads any row for foreign indices, and replaces such rows by 0. Exactly one rank
+// keeps the row of each index, so the sum over the ranks is the lookup. The sum adds zeros only; it
+// changes at most the sign of a zero.
 #include <algorithm>
 
 #include "proof/equal/masked.hpp"
@@ -9,6 +13,7 @@ namespace pw::proof {
 namespace {
 
 /// Matches values = x[at] - step and returns the step.
+/// Invalid if the values have another form.
 ValueId step_from(const Wholes& wholes, ValueId values, ValueId table, const Wholes::Values& at) {
   const Graph& graph = wholes.graph();
   if (graph.is_input(values) || graph.op_of(graph.producer(values)).primitive != Primitive::sub)
@@ -100,6 +105,7 @@ bool LookupTransfer::reads_rows(const Lookup& lookup, const Wholes::Values& mask
     for (; i < shape.size(); ++i)
       if (dims.value(shape[i]) != 1) return false;
     if (seen != wanted) return false;
+    // Each rank must compute its positions and steps from one and the same tensor.
     const auto common = common_index(wholes_, lookup.each_at[r], plain);
     if (!common || (base && *base != *common)) return false;
     base = common;
@@ -112,6 +118,7 @@ bool LookupTransfer::reads_rows(const Lookup& lookup, const Wholes::Values& mask
 }
 
 /// Recognizes a lookup in a sharded table, with a different index on each rank.
+/// The indices may differ from rank to rank in the slot of the sharded axis only.
 Found LookupTransfer::lookup() {
   if (!is({Primitive::index, Primitive::embedding}) || in_[0]->kind != Spread::Kind::cut)
     return std::nullopt;

@@ -33,6 +33,7 @@ const Attribute* TransferPart::attribute(std::string_view name) const {
   return graph().attribute(nodes_[0], name);
 }
 
+/// Nothing for a negative axis: rules compare axes as positions.
 std::optional<std::size_t> TransferPart::axis(std::string_view name) const {
   const auto* at = std::get_if<std::int64_t>(attribute(name));
   if (at == nullptr || *at < 0) return std::nullopt;
@@ -80,6 +81,8 @@ std::vector<TypeId> TransferPart::result_types(std::size_t rank) const {
   return out;
 }
 
+/// The operands as a single device would pass them; invalid for absent ones and for separate
+/// values.
 Wholes::Values TransferPart::wholes_in() const {
   Wholes::Values out;
   for (const Spread* spread : in_) out.push_back(spread == nullptr ? ValueId() : spread->whole);
@@ -149,6 +152,7 @@ ValueId TransferPart::made(AttributeList attributes) {
 
 /// Evaluates the op on each rank separately, by result and rank.
 std::optional<Wholes::Values> TransferPart::each_result(std::size_t result) {
+  // Computed once for all results. An empty list records that some operand or result is unknown.
   if (!state_.each_results) {
     state_.each_results.emplace();
     std::vector<std::optional<Wholes::Values>> operands;

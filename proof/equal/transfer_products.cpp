@@ -62,6 +62,7 @@ Found ProductTransfer::product() {
   }
   if (!a_cut || !b_cut || bias != nullptr || a.parts != b.parts) return std::nullopt;
   if (a.axis == b.axis && a.axis < rows) return one(cut(made(), a.axis, a.parts));
+  // The sum over k splits into sums over each rank's part of k, if both parts are aligned.
   if (a.axis == columns && b.axis == rows) return one(partial(made(), Primitive::sum));
   return std::nullopt;
 }
@@ -110,10 +111,13 @@ Found ProductTransfer::granted() {
     at = in_[i]->axis;
     parts = in_[i]->parts;
   }
+  // A rowwise op reads whole rows of the last axis, so any axis before it may be cut.
   const bool by_rows = op_.traits.rowwise && *at + 1 < local_operand(0).size();
   const bool by_word =
       found != granted_.end() && found->second.contains(static_cast<std::int64_t>(*at));
   if (!by_rows && !by_word) return std::nullopt;
+  // Only a value that the single graph computes is accepted. No new value is made for an op without
+  // a meaning.
   const auto there = wholes_.find(graph().op(nodes_[0]), wholes_in(), attributes());
   if (!there) return std::nullopt;
   Results out;

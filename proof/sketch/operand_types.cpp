@@ -88,7 +88,8 @@ std::optional<Shape> OperandTypes::signature_shape(const TypeExpr& text, const P
 }
 
 /// `T[*s]` with an unknown `*s`: the axes that the attributes distinguish, plus one for all axes
-/// before and one for all after these. With another operand, a shape that broadcasts with it.
+/// before and one for all after these. With another operand, a shape that broadcasts with it. The
+/// first operand that exists decides: the new one gets a shape that the op accepts with it.
 Shape OperandTypes::open_shape(const PatternNode& node, const Op& op, std::size_t i) {
   const std::string base = name_of(node.operands[i], i);
   const bool joined = broadcasts(op) || op.operands.back().variadic;
@@ -124,6 +125,7 @@ std::optional<Shape> OperandTypes::but_along_axes(const PatternNode& node, const
   return some ? std::optional(shape) : std::nullopt;
 }
 
+/// Unnamed operands are named by node and position, so that restarts give the same symbols.
 std::string OperandTypes::name_of(PatternValueId id, std::size_t i) const {
   const std::string& name = rule_.values[id].name;
   return name.empty() || name == "_" ? fmt::format("s{}_{}", site_, i) : plain_name(name);
