@@ -1,5 +1,7 @@
 // Depth-first enumeration of all paths through a nondeterministic construction: the construction
 // runs once for each sequence of choices.
+// This is the list monad by replay: it needs no copies of the construction's state. n paths cost n
+// runs. The number of options at a step may depend on the choices before it.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +11,8 @@ namespace pw::proof {
 
 class Choices {
  public:
+  // Returns the option of the current path, or the first option of a new step. `count` is at least
+  // 1.
   std::size_t choose(std::size_t count) {
     if (at_ == path_.size()) path_.push_back({0, count});
     return path_[at_++].taken;

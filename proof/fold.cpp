@@ -3,6 +3,9 @@
 // first. While a pair still differs, every node with a body whose op occurs more often on its own
 // side is inlined, and the numbering is repeated. Invariant: equal numbers imply equal bits. Each
 // level costs O(n log n) in the nodes of the graph, and the number of levels is bounded.
+// This stage needs no meaning of any op, so it also proves rules about opaque ops. Only ops whose
+// number of occurrences differs are inlined: those that both sides share stay opaque, which keeps
+// terms small.
 #include "proof/fold.hpp"
 
 #include <algorithm>
@@ -12,6 +15,7 @@
 namespace pw::proof {
 namespace {
 
+/// Collects the nodes that a value depends on.
 void reach(const Graph& graph, ValueId value, std::set<NodeId>& out) {
   std::vector<ValueId> todo = {value};
   while (!todo.empty()) {
@@ -34,6 +38,7 @@ std::map<OpId, std::size_t> ops_of(const Graph& graph, const std::set<NodeId>& n
 }  // namespace
 
 Numbering::Numbering(const Graph& graph) : numbers_(graph.value_bound(), 0) {
+  // 0 is the number of an absent operand.
   std::uint32_t next = 1;
   for (ValueId input : graph.inputs()) numbers_[input.index] = next++;
   using Key = std::tuple<OpId, AttributesId, std::vector<std::uint32_t>, std::vector<TypeId>>;
@@ -42,6 +47,8 @@ Numbering::Numbering(const Graph& graph) : numbers_(graph.value_bound(), 0) {
     std::vector<std::uint32_t> operands;
     for (std::size_t i = 0; i < graph.operand_count(node); ++i)
       operands.push_back((*this)[graph.operand(node, i)]);
+    // Commutation preserves bits, except for the sign when maxima or minima tie between zeros; see
+    // matches_either_zero in prove.cpp.
     if (graph.op_of(node).traits.commutative && operands.size() >= 2 && operands[1] < operands[0])
       std::swap(operands[0], operands[1]);
     std::vector<TypeId> types;
@@ -57,6 +64,7 @@ Numbering::Numbering(const Graph& graph) : numbers_(graph.value_bound(), 0) {
 }
 
 std::vector<bool> fold_pairs(Graph& graph, std::size_t pairs, std::string* problem) {
+  // The number of levels of nested bodies.
   constexpr int kDeepest = 24;
   std::vector<bool> same(pairs, false);
   for (int depth = 0; depth < kDeepest; ++depth) {
@@ -77,6 +85,8 @@ std::vector<bool> fold_pairs(Graph& graph, std::size_t pairs, std::string* probl
       const auto& own = side == &left ? on_left : on_right;
       for (NodeId node : *side) {
         const auto found = others.find(graph.op(node));
+        // Inlining both occurrences of a shared op would not help: they match or differ by their
+        // operands.
         const bool only_here = found == others.end() || found->second < own.at(graph.op(node));
         if (only_here && graph.op_of(node).has_body()) unfold.insert(node);
       }

@@ -1,5 +1,7 @@
 // Numbering of index levels: output axes first, then the rank, then the indices bound by sums and
 // by tensors of opaque ops.
+// An index is identified by its level alone, so the ranges must not overlap. reals/dependence.hpp
+// adds two more, above these.
 #pragma once
 
 #include <cstdint>

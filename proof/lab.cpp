@@ -1,9 +1,13 @@
+// Connects the prover with verification: implements the interfaces of verify/prover.hpp, which does
+// not depend on this folder.
 #include "proof/prove.hpp"
 #include "verify/prover.hpp"
 
 namespace pw {
 namespace {
 
+/// Translates the facts of a graph's symbols: bounds become inequalities. A known divisor d becomes
+/// n mod d ≤ 0, since a remainder is never negative.
 void assume_facts(const Facts& facts, proof::Integers& integers) {
   for (const auto& [symbol, fact] : facts.symbols) {
     const proof::Ix n = integers.symbol(symbol);
@@ -16,6 +20,8 @@ void assume_facts(const Facts& facts, proof::Integers& integers) {
   }
 }
 
+/// Proves rewrites of one run on the spot: both versions of a window are outputs of one graph. The
+/// budget of IEEE queries is smaller than that of a rule, because a run has many windows.
 class SolvedWindows : public WindowProver {
  public:
   WindowVerdict prove(Graph& window) override {
@@ -34,6 +40,7 @@ class SolvedWindows : public WindowProver {
   proof::Solver solver_;
 };
 
+/// The entry points that programs without the proof library lack.
 constexpr ProofLab kLab = {
     [](const RuleSet& rules, const Env& params) -> std::unique_ptr<RuleProver> {
       return std::make_unique<proof::Prover>(rules, params);

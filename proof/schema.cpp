@@ -4,6 +4,10 @@
 // equal, as in first-order unification, up to a fixed number of restarts. Lists have a fixed length
 // in each case. If both sides' types cannot be shown equal, and no sample refutes it, their
 // equality becomes a fact.
+// Coverage is as important as equality: a proof covers exactly the instances that some case
+// represents. Restrictions of the cases, such as lists of fixed length, are recorded as granted
+// assumptions. Symbolic sizes are at least 1, so empty tensors are not covered, except where an
+// attribute may be 0.
 #include "proof/schema.hpp"
 
 #include <algorithm>
@@ -21,10 +25,12 @@
 namespace pw::proof {
 namespace {
 
+// Each restart eliminates one symbol, so patterns with more equations than this are not proved.
 constexpr int kRestarts = 64;
 
 // ---- the right side
 
+/// An output of a rule is one value or a list of them.
 std::vector<ValueId> values_of(const Env& env, const std::string& name) {
   const auto found = env.find(name);
   if (found == env.end()) return {};
@@ -45,6 +51,9 @@ std::map<std::string, AttributesId, std::less<>> open_attributes(const Graph& gr
   return out;
 }
 
+/// Converts a size guard to facts: a ≥ b becomes a - b ≥ 0, and a == b becomes two facts. Guards of
+/// other forms, such as `or` and !=, add no fact. That is sound: the proof then covers more
+/// instances than the guard admits.
 void assume_guard(const Expr& guard, Schema& schema, Integers& integers) {
   Context& context = schema.graph.context();
   if (guard.kind == Expr::Kind::binary && guard.text == "and") {
@@ -71,6 +80,7 @@ void assume_guard(const Expr& guard, Schema& schema, Integers& integers) {
   }
   if (guard.kind != Expr::Kind::binary || guard.args.size() != 2) return;
   const auto a = dim(guard.args[0]), b = dim(guard.args[1]);
+  // A guard about attributes or dtypes that is false in this case contradicts it: -1 ≥ 0.
   if (!a && !b) {  // both are numbers
     const auto holds =
         evaluate_guard(context, &schema.graph, guard, schema.env, schema.graph.facts);
@@ -95,6 +105,9 @@ std::set<NodeId> nodes_of(const Graph& graph) {
   return out;
 }
 
+/// Matches the pattern against its own general graph, without guards, and builds the replacement
+/// next to it. A pattern that does not match its own sketch has no schema, and the rule stays
+/// unproved.
 tl::expected<Schema, NoSchema> with_right_side(Graph graph, const RuleSet& unguarded, RuleId id,
                                                const Env& params) {
   const Rule& rule = unguarded.rules[id];
@@ -137,6 +150,8 @@ tl::expected<Schema, NoSchema> with_right_side(Graph graph, const RuleSet& ungua
 
 /// Requires equal types before and after. Equations between sizes become facts unless they are
 /// refuted. A slice end that a guard places at or beyond the size is solved for.
+/// An equation that samples do not refute may be assumed: where the types differ, the engine
+/// rejects the replacement, so nothing has to be proved there.
 std::optional<NoSchema> same_types(const Schema& schema, Integers& integers,
                                    std::map<std::string, DimId, std::less<>>& found) {
   Context& context = schema.graph.context();
@@ -156,6 +171,8 @@ std::optional<NoSchema> same_types(const Schema& schema, Integers& integers,
       const Ix difference = integers.sub(x, y);
       if (integers.number(difference))
         return NoSchema{.why = fmt::format("`{}` would have another size", output.name)};
+      // If both x ≥ y and the rule requires x = y, the equation determines a symbol. Sizes found so
+      // far are rewritten with it.
       if (integers.nonnegative(difference)) {
         if (const auto solution = integers.solve(difference)) {
           if (const auto dim = parse_dim(context.dims, integers.print(solution->second))) {
@@ -177,7 +194,8 @@ std::optional<NoSchema> same_types(const Schema& schema, Integers& integers,
   return std::nullopt;
 }
 
-/// Returns the params with each integer as the symbol of its name, or as what that is solved for.
+/// Returns the params with each integer as the symbol of its name, or as what that is solved for:
+/// params are sizes of any value, not the numbers of this run.
 Env as_symbols(Dims& dims, Env params, const SolvedSizes& solved) {
   for (auto& [name, binding] : params) {
     const auto* attribute = std::get_if<Attribute>(&binding);
@@ -210,6 +228,7 @@ tl::expected<Schema, NoSchema> make_schema(const RuleSet& rules, const RuleSet& 
   std::set<std::string> zero, any;  // symbols that may be 0, and any number
   choices.rewind();
   for (int i = 0; i < kRestarts; ++i) {
+    // Facts refer to symbols that may now have solutions, so each attempt starts without facts.
     integers.back_to({0});
     for (const auto& [name, dim] : solved) {  // a size that was solved for is still one
       if (any.contains(name)) continue;

@@ -15,10 +15,12 @@
 
 namespace pw::proof {
 
+/// One output of the rule: its value before the rewrite and after it, which the proof compares.
 struct SchemaOutput {
   std::string name;
   ValueId before, after;
 };
+/// A guard that became a fact, so that the proof can report which guards it needed.
 struct SchemaGuard {
   std::string text;
   std::size_t fact = 0;  ///< the number of the fact in the integers

@@ -23,11 +23,13 @@ Make find_z3() {
   return nullptr;
 }
 
+/// Null without the library; the search runs once for each process.
 Make z3() {
   static const Make make = find_z3();
   return make;
 }
 
+/// The key of the memo: equal texts are equal terms.
 std::string text_of(const SolverTerm& term) {
   std::string out;
   for (const SolverTerm::Product& p : term.products) {
@@ -64,6 +66,7 @@ bool Solver::implies(const std::vector<SolverTerm>& facts, const SolverTerm& goa
   return yes;
 }
 
+/// Not memoized: each query has its own expressions, and the caller limits their number.
 FloatAnswer Solver::same_bits(const FloatQuestion& question) {
   if (!state_->library) return {};
   ++asked;

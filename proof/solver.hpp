@@ -15,6 +15,7 @@
 namespace pw::proof {
 
 /// An integer term as a sum of products of unknowns.
+/// Unknowns are integers without bounds; bounds are passed as facts.
 struct SolverTerm {
   struct Product {
     std::int64_t factor = 1;
@@ -33,6 +34,7 @@ struct FloatNode {
   std::string name;  ///< for an input
   std::vector<std::size_t> operands;
 };
+/// A query: whether two nodes of one expression graph have equal bits for all inputs.
 struct FloatQuestion {
   std::vector<FloatNode> nodes;
   std::size_t left = 0, right = 0;
@@ -50,6 +52,8 @@ struct FloatAnswer {
   bool unanswered = false;  ///< unknown because a limit was reached
 };
 
+/// Loads the solver on first use and memoizes integer queries, which repeat across the cases of a
+/// rule.
 class Solver {
  public:
   Solver();

@@ -1,6 +1,9 @@
 // Division of integer polynomials: what the divisor divides exactly moves out, a bounded number of
 // periods is moved so that the rest is between 0 and the divisor, and a common factor cancels.
 // Only what then remains is an atom.
+// Example: (n i + k) / n with 0 ≤ k < n is i, and its remainder is k. This is how a reshape and its
+// inverse cancel. Every simplification depends on the facts in scope, so their change clears all
+// memos.
 #include "proof/integers/integers.hpp"
 
 #include <algorithm>
@@ -12,6 +15,8 @@ namespace pw::proof {
 namespace {
 
 /// Parses the output of Dims::print.
+/// A recursive-descent parser for sums, products, powers, quotients, remainders, max, and min. The
+/// text is generated, so malformed input is not reported.
 class DimReader {
  public:
   DimReader(Integers& integers, std::string text) : integers_(integers), text_(std::move(text)) {}
@@ -84,6 +89,8 @@ class DimReader {
     if (name.empty()) ++at_;
     if (at_ < text_.size() && text_[at_] == '(') {
       const std::size_t from = at_;
+      // Without a decision the text itself becomes a symbol without bounds, so equal choices still
+      // agree.
       if (const auto known = extreme(name == "max")) return *known;
       at_ = from;  // unknown choice: any number
       for (int open = 0; at_ < text_.size();) {
@@ -98,6 +105,7 @@ class DimReader {
   }
 
   /// Returns the largest or smallest of a list, if that is decided.
+  /// The order may follow from facts, as for max(n, 1).
   std::optional<Ix> extreme(bool largest) {
     std::optional<Ix> best;
     ++at_;
@@ -124,6 +132,9 @@ class DimReader {
 
 }  // namespace
 
+/// a = q b + r gives a / b = q + r / b for the floor quotient, for every integer q. If 0 ≤ r < b is
+/// proved, the second part is 0. At most three periods move in each direction. If b is not known to
+/// be positive, nothing is simplified.
 Ix Integers::div(Ix a, Ix b) {
   const Ix one = constant(1), zero_ = constant(0);
   if (b == one || a == zero_) return a;
@@ -145,6 +156,7 @@ Ix Integers::div(Ix a, Ix b) {
   }
   Ix left = zero_;
   if (rest != zero_ && !(positive && nonnegative(rest) && nonnegative(sub(sub(b, one), rest)))) {
+    // floor(floor(x / f) / c) = floor(x / (f c)) justifies both cancellations below.
     const Polynomial divisor = polynomial(b);
     bool done = false;
     // b = f * c and rest = f * r + s with 0 <= s < f: rest / b = r / c.
@@ -166,6 +178,7 @@ Ix Integers::div(Ix a, Ix b) {
       const Atom* inner = terms.size() == 1 && terms[0].second == 1 && terms[0].first.size() == 1
                               ? &atom(terms[0].first[0])
                               : nullptr;
+      // (x / c) / b ⇒ x / (c b).
       if (inner != nullptr && inner->kind == Atom::Kind::quotient && positive)
         left = div(inner->a, mul(Ix(inner->b), b));
       else
@@ -177,8 +190,10 @@ Ix Integers::div(Ix a, Ix b) {
   return out;
 }
 
+/// A remainder is not an atom: b (a / b) + a mod b is then a without any rule.
 Ix Integers::mod(Ix a, Ix b) { return sub(a, mul(b, div(a, b))); }
 
+/// Dims and Integers have different atoms, so the dim is printed and parsed.
 Ix Integers::of(const Dims& dims, DimId dim) {
   if (const auto value = dims.value(dim)) return constant(*value);
   const auto found = dims_.find(dim);
@@ -199,6 +214,7 @@ void Integers::back_to(Mark mark) {
   forget_conclusions();
 }
 
+/// Quotients are computed again, since the new index may have bounds that simplify them.
 Ix Integers::substituted(Ix p, std::uint32_t level, Ix with) {
   if (!mentions(p, level)) return p;
   Ix out = constant(0);
@@ -217,6 +233,7 @@ Ix Integers::substituted(Ix p, std::uint32_t level, Ix with) {
   return out;
 }
 
+/// Finds d in i / d for the index i alone. Sums over i split into digits at these.
 void Integers::divisors(Ix p, std::uint32_t level, std::set<Ix>& out) {
   std::set<AtomNumber> atoms;
   mention(p, atoms);

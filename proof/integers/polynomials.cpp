@@ -1,5 +1,8 @@
 // Hash-consed integer polynomials in normal form. Invariant: monomials are sorted, coefficients are
 // not 0 or the least of 64 bits, and after an overflow of 64 bits overflowed() is true.
+// The normal form decides equality of polynomials without any search: equal polynomials over equal
+// atoms have one id. Quotients are atoms, so relations between quotients are unknown here. Facts
+// about signs belong to sign_search.cpp.
 #include "proof/integers/polynomials.hpp"
 
 #include <algorithm>
@@ -13,6 +16,7 @@
 
 namespace pw::proof {
 
+/// The map is sorted by monomial, which makes the order of terms canonical.
 Ix IntegerPolynomials::intern(std::map<Monomial, std::int64_t> terms) {
   Polynomial p;
   p.reserve(terms.size());
@@ -53,6 +57,7 @@ Ix IntegerPolynomials::symbol(std::string_view name) {
   return of_atom({Atom::Kind::symbol, std::string(name), 0, {}, {}});
 }
 
+/// An index of extent 1 is 0, which removes axes of size 1 from every position.
 Ix IntegerPolynomials::variable(std::uint32_t level, Ix extent) {
   if (number(extent) == 1) return constant(0);
   return of_atom({Atom::Kind::variable, "", level, extent, {}});
@@ -62,6 +67,7 @@ Ix IntegerPolynomials::value(std::uint32_t term) {
   return of_atom({Atom::Kind::value, "", term, {}, {}});
 }
 
+/// An overflow leaves a wrong coefficient, but the flag then voids every proof.
 Ix IntegerPolynomials::add(Ix a, Ix b) {
   std::map<Monomial, std::int64_t> terms;
   for (Ix part : {a, b})
@@ -72,6 +78,7 @@ Ix IntegerPolynomials::add(Ix a, Ix b) {
 
 Ix IntegerPolynomials::sub(Ix a, Ix b) { return add(a, mul(constant(-1), b)); }
 
+/// Expands the product: n terms times m terms give at most n m.
 Ix IntegerPolynomials::mul(Ix a, Ix b) {
   std::map<Monomial, std::int64_t> terms;
   for (const auto& [m, f] : polynomial(a)) {
@@ -87,12 +94,17 @@ Ix IntegerPolynomials::mul(Ix a, Ix b) {
   return intern(std::move(terms));
 }
 
+/// Example: (2 n m + 4 n) / (2 n) is m + 2. Nothing if a remainder is left; the quotient may then
+/// still be an integer for all sizes.
 std::optional<Ix> IntegerPolynomials::whole_quotient(Ix a, Ix b) {
   const auto [quotient, rest] = split(a, b);
   if (rest != constant(0)) return std::nullopt;
   return quotient;
 }
 
+/// One pass over the terms of a. A term is divided if the leading term of b divides it. For
+/// divisors of several terms a step must not lengthen the rest, so n² is left undivided by n + 1. a
+/// = quotient * b + rest holds for every choice of steps; rest may be negative or larger than b.
 std::pair<Ix, Ix> IntegerPolynomials::split(Ix a, Ix b) {
   const Polynomial divisor = polynomial(b);
   if (divisor.empty()) return {constant(0), a};
@@ -128,6 +140,8 @@ std::optional<std::int64_t> IntegerPolynomials::number(Ix p) const {
   return std::nullopt;
 }
 
+/// Prefers the last such symbol. Example: 2 n - 2 m + 4 = 0 gives m = n + 2 or n = m - 2. A symbol
+/// that also occurs inside a quotient cannot be solved for.
 std::optional<std::pair<std::string, Ix>> IntegerPolynomials::solve(Ix p) {
   std::int64_t shared = 0;
   for (const auto& [monomial, factor] : polynomial(p)) shared = std::gcd(shared, factor);
@@ -147,6 +161,7 @@ std::optional<std::pair<std::string, Ix>> IntegerPolynomials::solve(Ix p) {
   return std::nullopt;
 }
 
+/// Example: 3 n m gives n and m; n² and n + 1 give nothing.
 std::optional<std::vector<std::string>> IntegerPolynomials::symbols_of(Ix p) const {
   const Polynomial& terms = polynomial(p);
   if (terms.size() != 1) return std::nullopt;
@@ -159,6 +174,7 @@ std::optional<std::vector<std::string>> IntegerPolynomials::symbols_of(Ix p) con
   return out;
 }
 
+/// Example: for index i, 2 n i + m is a line; i² and (i + n) / 2 are not.
 std::optional<IntegerPolynomials::Line> IntegerPolynomials::line(Ix p, std::uint32_t level) {
   Ix factor = constant(0), rest = constant(0);
   const Polynomial terms = polynomial(p);
@@ -179,6 +195,8 @@ std::optional<IntegerPolynomials::Line> IntegerPolynomials::line(Ix p, std::uint
   return Line{factor, rest};
 }
 
+/// Visits each atom once, so shared quotients cost nothing extra. Extents of variables are not
+/// visited.
 void IntegerPolynomials::mention(Ix p, std::set<AtomNumber>& out) const {
   for (const auto& [monomial, factor] : polynomial(p)) {
     for (AtomNumber atom : monomial) {
@@ -212,6 +230,7 @@ void IntegerPolynomials::collect_levels(Ix p, std::set<std::uint32_t>& out) cons
     if (atoms_[atom].kind == Atom::Kind::variable) out.insert(atoms_[atom].number);
 }
 
+/// Only atoms count as factors: (n + 1) is not recognized.
 std::pair<Ix, Ix> IntegerPolynomials::reduced(Ix a, Ix b) {
   for (bool again = true; again;) {
     again = false;
@@ -229,6 +248,8 @@ std::pair<Ix, Ix> IntegerPolynomials::reduced(Ix a, Ix b) {
   return {a, b};
 }
 
+/// Quotients round down, as for indices. A divisor below 1 has no value, because sizes are at least
+/// 1.
 std::optional<std::int64_t> IntegerPolynomials::evaluate(Ix p, const Assign& assign) const {
   const auto number_of = [&](const Atom& atom) -> std::optional<std::int64_t> {
     using Kind = Unknown::Kind;

@@ -3,6 +3,8 @@
 // fact is repaired by local search: one atom of a linear term is changed so that the fact holds, a
 // bounded number of times. Invariant: sizes are at least 1 and indices stay below their extents.
 // Samples only refute; they never prove.
+// Sizes are small, because most false claims about sizes already fail for small ones. One value per
+// atom and sample is stored, so all polynomials see the same assignment.
 #include "proof/integers/samples.hpp"
 
 #include <algorithm>
@@ -21,12 +23,14 @@ std::optional<std::int64_t> IntegerSamples::sample(AtomNumber number, std::size_
   const std::uint64_t draw = combine(combine(hash_text(atom.name), atom.number), n) >> 7;
   switch (atom.kind) {
     case Atom::Kind::symbol: {
+      // The modulus varies with the sample: some samples consist of sizes 1 and 2 only.
       constexpr std::uint64_t kSizes[] = {2, 3, 5, 9};
       out = static_cast<std::int64_t>(draw % kSizes[n % 4]) + (store_.is_free(atom.name) ? 0 : 1);
       break;
     }
     case Atom::Kind::variable:
       if (const auto extent = sample(atom.a, n); extent && *extent > 0)
+        // Half of the samples are at an end of the range, where off-by-one claims fail.
         out = n % 4 == 0   ? *extent - 1
               : n % 4 == 1 ? 0
                            : static_cast<std::int64_t>(draw % static_cast<std::uint64_t>(*extent));
@@ -42,6 +46,7 @@ std::optional<std::int64_t> IntegerSamples::sample(AtomNumber number, std::size_
   return out;
 }
 
+/// Nothing if an atom has no value, such as an index of an empty axis, or on overflow.
 std::optional<std::int64_t> IntegerSamples::sample(Ix p, std::size_t n) {
   std::int64_t sum = 0;
   for (const auto& [monomial, factor] : Polynomial(store_.polynomial(p))) {
@@ -56,6 +61,8 @@ std::optional<std::int64_t> IntegerSamples::sample(Ix p, std::size_t n) {
 }
 
 /// Returns true if a sample satisfies the facts, after repairs of its numbers if necessary.
+/// A repair may break another fact, so the number of repairs is bounded. A sample that does not fit
+/// is ignored.
 bool IntegerSamples::fit(std::size_t n) {
   constexpr int kMostRepairs = 12;
   for (int repairs = 0; repairs <= kMostRepairs; ++repairs) {
@@ -81,6 +88,8 @@ bool IntegerSamples::repair(Ix fact, std::size_t n) {
     const Atom& atom = store_.atom(monomial[0]);
     const auto old = sample(monomial[0], n);
     if (atom.kind == Atom::Kind::quotient || !old) continue;
+    // The fact then has the value 0, 1, or 2, by the number of the sample, so that both equality
+    // and slack occur.
     const std::int64_t next = *old + factor * (static_cast<std::int64_t>(n % 3) - *value);
     if (atom.kind == Atom::Kind::symbol && next < 1 && !store_.is_free(atom.name)) continue;
     if (atom.kind == Atom::Kind::variable) {
@@ -109,6 +118,7 @@ void IntegerSamples::forget_dependent(std::size_t n) {
   for (AtomNumber number : beyond) samples_[n].erase(number);
 }
 
+/// False means that no sample refutes p ≥ 0. It does not prove the goal.
 bool IntegerSamples::refute(Ix p) {
   constexpr std::size_t kSamples = 256;
   samples_.resize(kSamples);

@@ -1,4 +1,6 @@
 // Samples of the unknowns of integer polynomials, which refute goals.
+// Most goals of a proof search are false, and a refutation by testing is far cheaper than a failed
+// search.
 #pragma once
 
 #include <map>

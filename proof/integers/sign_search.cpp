@@ -5,6 +5,9 @@
 // nonnegative factor, the extremes of an index in which p is linear, and an SMT solver. Samples
 // refute most false goals before any search. Invariant: after an overflow of 64 bits nothing is
 // proved.
+// Example: n m - n ≥ 0 by signs, as (1 + n')(1 + m') - (1 + n') is m' + n' m'. n - 1 - i ≥ 0 for an
+// index i < n by extremes. i - n ≥ 0 follows from a fact of a case split. Each rule reduces a goal
+// to goals that imply it, so a limit can lose proofs but never soundness.
 #include "proof/integers/sign_search.hpp"
 
 #include <algorithm>
@@ -14,11 +17,13 @@
 namespace pw::proof {
 namespace {
 
+// A search explores a tree, so its cost is bounded twice: by depth and by total steps.
 constexpr int kDeepest = 6;
 constexpr std::size_t kMostSteps = 400;  // limit of one search
 
 }  // namespace
 
+/// Results are memoized until the facts change.
 bool SignSearch::nonnegative(Ix p) {
   if (store_.overflowed()) return false;
   if (const auto value = store_.number(p); value && *value >= 0) return true;
@@ -30,18 +35,22 @@ bool SignSearch::nonnegative(Ix p) {
   return out;
 }
 
+/// A constant below 0 is false unless the facts contradict each other, so only the outermost goal
+/// examines that.
 bool SignSearch::search(Ix p, int depth) {
   if (const auto value = store_.number(p)) {
     if (*value >= 0) return true;
     if (depth > 0) return false;
   }
   if (depth > kDeepest || ++steps_ > kMostSteps || (depth > 0 && samples_.refute(p))) return false;
+  // A goal may not support itself.
   if (!open_.insert(p).second) return false;
   const bool out = by_signs(p) || by_extremes(p, depth) || by_facts(p, depth);
   open_.erase(p);
   return out;
 }
 
+/// An integer that a tensor holds has no known sign.
 bool SignSearch::at_least_zero(AtomNumber number, int depth) {
   const Atom atom = store_.atom(number);
   switch (atom.kind) {
@@ -68,6 +77,7 @@ bool SignSearch::by_signs(Ix p) {
   for (const auto& [monomial, factor] : terms) {
     // The product of (1 + s) over the sizes s in it.
     std::vector<Monomial> parts = {{}};
+    // A monomial of n sizes expands into 2^n terms.
     if (monomial.size() > 8) return false;
     for (AtomNumber atom : monomial) {
       std::vector<Monomial> next;
@@ -89,6 +99,8 @@ bool SignSearch::by_signs(Ix p) {
   });
 }
 
+/// p ≥ 0 follows from p - c m f ≥ 0. Here f ≥ 0 is a fact, m ≥ 0 a monomial, and c ≥ 1 a number.
+/// Candidates are products m f whose leading part cancels a term of p.
 bool SignSearch::by_fact(Ix p, Ix fact, int depth) {
   const Polynomial goal = store_.polynomial(p), known = store_.polynomial(fact);
   std::set<Ix> tried;
@@ -102,6 +114,7 @@ bool SignSearch::by_fact(Ix p, Ix fact, int depth) {
         continue;
       const std::int64_t times = std::max<std::int64_t>(1, g / f);
       const Ix rest = store_.sub(p, store_.mul(store_.of_monomial(left, times), fact));
+      // A rest that grows is given up: it would need several further facts.
       if (store_.polynomial(rest).size() > goal.size() + 1 || !tried.insert(rest).second) continue;
       if (search(rest, depth + 1)) return true;
     }
@@ -109,6 +122,8 @@ bool SignSearch::by_fact(Ix p, Ix fact, int depth) {
   return false;
 }
 
+/// Later facts come first, because case splits add the most specific ones. A quotient q = a / b
+/// with b ≥ 1 gives two more facts: 0 ≤ a - b q ≤ b - 1.
 bool SignSearch::by_facts(Ix p, int depth) {
   for (std::size_t i = facts_.list.size(); i > 0; --i) {
     if (!by_fact(p, facts_.list[i - 1], depth)) continue;
@@ -131,6 +146,8 @@ bool SignSearch::by_facts(Ix p, int depth) {
 }
 
 /// Substitutes for an index, in which p is linear, the end at which p is least.
+/// p = f i + r with 0 ≤ i < e. If f ≥ 0, r ≥ 0 suffices; if f ≤ 0, r + f (e - 1) ≥ 0 suffices. Both
+/// hold pointwise, so f and r may contain the index inside a quotient.
 bool SignSearch::by_extremes(Ix p, int depth) {
   std::set<AtomNumber> atoms;
   for (const auto& [monomial, factor] : store_.polynomial(p))
@@ -159,6 +176,7 @@ bool SignSearch::by_extremes(Ix p, int depth) {
   return false;
 }
 
+/// Atoms become unknowns; their relations are passed as facts.
 SolverTerm SignSearch::encode(Ix p) {
   SolverTerm out;
   for (const auto& [monomial, factor] : store_.polynomial(p)) {
@@ -182,6 +200,8 @@ bool SignSearch::by_solver(Ix p) {
   }
   const bool related =
       std::any_of(atoms.begin(), atoms.end(), [&](AtomNumber a) { return fact_atoms.contains(a); });
+  // Without a common atom the facts cannot help; by_signs already covers the bounds alone. A number
+  // is the query for a contradiction.
   if (!related && !store_.number(p)) return false;
   atoms.insert(fact_atoms.begin(), fact_atoms.end());
   for (bool more = true; more;) {
@@ -206,6 +226,7 @@ bool SignSearch::by_solver(Ix p) {
         facts.push_back(encode(store_.sub(store_.sub(atom.a, one), self)));
         break;
       case Atom::Kind::quotient: {
+        // The bounds of a quotient hold for a positive divisor only.
         if (!search(store_.sub(atom.b, one), 1)) break;
         const Ix rest = store_.sub(atom.a, store_.mul(atom.b, self));
         facts.push_back(encode(rest));
@@ -216,6 +237,8 @@ bool SignSearch::by_solver(Ix p) {
     }
   }
   const bool proved = solver_.implies(facts, encode(p));
+  // The solver does not report which facts it used, so all count as used: a guard may be reported
+  // as needed although it is not.
   for (std::size_t i = 0; proved && i < facts_.list.size(); ++i) facts_.used.insert(i);
   return proved;
 }

@@ -1,4 +1,5 @@
 // Proofs that an integer polynomial is nonnegative.
+// The order of the rules, and when each applies, is described in sign_search.cpp.
 #pragma once
 
 #include <map>
@@ -26,12 +27,14 @@ class SignSearch {
   using Monomial = IntegerPolynomials::Monomial;
   using Polynomial = IntegerPolynomials::Polynomial;
 
+  /// One step of the search: whether p ≥ 0 follows; false if unknown or beyond a limit.
   bool search(Ix p, int depth);
   bool by_facts(Ix p, int depth);
   bool by_fact(Ix p, Ix fact, int depth);
   bool by_extremes(Ix p, int depth);
   bool by_signs(Ix p);
   bool at_least_zero(AtomNumber atom, int depth);
+  /// Uses an SMT solver, the last resort; false without one.
   bool by_solver(Ix p);
   SolverTerm encode(Ix p);
 

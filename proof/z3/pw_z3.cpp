@@ -1,6 +1,9 @@
 // The implementation of libpw_z3.so: translates queries to Z3's theories of bit vectors, floating
 // point, and nonlinear integers. Only `unsat` is a proof; a query beyond the effort limit is
 // `unknown`.
+// Soundness depends on the encoding: a node whose exact semantics has no counterpart in Z3 throws
+// Unsupported, and the query is unknown. Effort is counted by Z3's rlimit rather than by time, so
+// that answers do not depend on the machine.
 #include "proof/z3/pw_z3.hpp"
 
 #include <algorithm>
@@ -23,6 +26,8 @@ namespace {
 constexpr unsigned kEffort = 200000;        // of a query about integers
 constexpr unsigned kFloatEffort = 2000000;  // of a query about floats
 
+/// Thrown for an op or dtype without an encoding: fp8, fmod of floats, and integers that round
+/// twice.
 struct Unsupported {};
 
 /// Duplicated because this library does not link the project.
@@ -60,9 +65,12 @@ class Floats {
     }
     throw Unsupported{};
   }
+  // The interpreter computes f16 and bf16 in f32 and rounds once to the result's dtype. The double
+  // rounding is part of the semantics, so it is encoded as well.
   static DType computed_in(DType dtype) {
     return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
   }
+  // Between floats only; rounds to nearest even.
   z3::expr converted(const z3::expr& x, DType to) {
     const z3::sort target = sort(to);
     if (z3::eq(x.get_sort(), target)) return x;
@@ -87,11 +95,14 @@ class Floats {
     if (from == DType::i64 && to != DType::f64) throw Unsupported{};  // which rounds twice
     return from == DType::u8 ? z3::ubv_to_fpa(x, sort(to)) : z3::sbv_to_fpa(x, sort(to));
   }
+  // A literal is rounded to its dtype, as the interpreter stores it.
   z3::expr number(double value, DType dtype) {
     if (dtype == DType::b8) return c_.bool_val(value != 0);
     return z3::fpa_to_fpa(c_.fpa_val(value), sort(dtype));
   }
 
+  // Inputs are free constants. Two inputs of one name are one constant, so the caller makes names
+  // unique.
   z3::expr of(const FloatNode& node) {
     if (node.kind == FloatNode::Kind::input) {
       const z3::expr input = c_.constant(node.name.c_str(), sort(node.dtype));
@@ -100,6 +111,7 @@ class Floats {
     }
     if (node.kind == FloatNode::Kind::number) {
       if (!is_whole(node.dtype)) return number(node.number, node.dtype);
+      // Integers beyond 2^53 are not exact in the double that holds them.
       const double most =
           std::min(std::ldexp(1.0, static_cast<int>(bits_of(node.dtype)) - 1), 0x1p53);
       const bool natural = node.dtype == DType::u8;
@@ -137,6 +149,8 @@ class Floats {
       if (!x[0].is_bool()) throw Unsupported{};
       return z3::ite(x[0], resized(x[1], from[1], bits), resized(x[2], from[2], bits));
     }
+    // For ring operations the low bits of a result depend on the low bits of the operands only.
+    // Order and division need all 64 bits if dtypes differ.
     const bool ring =
         among(node.function,
               {Function::add, Function::sub, Function::mul, Function::neg, Function::bitwise_and,
@@ -150,6 +164,7 @@ class Floats {
     const z3::expr out = ring ? in_ring(node.function, y) : ordered(node.function, y, natural, in);
     return resized(out, DType::i64, bits);
   }
+  // Bit vectors wrap around, as the machine does.
   static z3::expr in_ring(Function op, const std::vector<z3::expr>& y) {
     if (op == Function::add) return y[0] + y[1];
     if (op == Function::sub) return y[0] - y[1];
@@ -163,6 +178,8 @@ class Floats {
   static z3::expr below(const z3::expr& a, const z3::expr& b, bool natural) {
     return natural ? z3::ult(a, b) : z3::slt(a, b);
   }
+  // `natural` selects unsigned comparison and division, for u8. Division by 0 gives 0 here, where
+  // Z3 defines another value. `remainder` corrects the truncated rest to the sign of the divisor.
   z3::expr ordered(Function op, const std::vector<z3::expr>& y, bool natural, unsigned bits) {
     const z3::expr zero = c_.bv_val(0, bits);
     if (op == Function::maximum) return z3::ite(below(y[1], y[0], natural), y[0], y[1]);
@@ -192,6 +209,7 @@ class Floats {
     throw Unsupported{};
   }
 
+  // Comparing in f64 is exact: it holds every value of the narrower floats.
   z3::expr truth(const FloatNode& node, std::vector<z3::expr>& x) {
     if (node.function == Function::bitwise_not) return !x[0];
     if (x.size() == 2 && x[0].is_bool() && x[1].is_bool()) {
@@ -220,6 +238,9 @@ class Floats {
     return converted(in_full(node, x, in), node.dtype);
   }
 
+  // fp.max of SMT-LIB leaves zeros of different signs open, so extremes are written out as in the
+  // interpreter, with NaN first. Functions such as exp are uninterpreted: equal arguments give
+  // equal results, and nothing else is known.
   z3::expr in_full(const FloatNode& node, const std::vector<z3::expr>& x, DType in) {
     if (node.function == Function::add) return x[0] + x[1];
     if (node.function == Function::mul) return x[0] * x[1];
@@ -249,6 +270,7 @@ class Floats {
 
 /// Prints a model's value as `verify` prints numbers: NaN, -0, inf, or the shortest distinguishing
 /// digits.
+/// Integers are printed as signed; the caller converts those of u8.
 std::string written(z3::context& c, const z3::expr& value) {
   if (value.is_bv() && value.is_numeral()) {
     const unsigned unused = 64 - value.get_sort().bv_size();
@@ -288,8 +310,11 @@ ContextOwner make_context() {
   return context;
 }
 
+/// One context for all queries of one solver; each query has a solver and limits of its own.
 class Z3 final : public SolverLibrary {
  public:
+  // Z3 searches for integers that satisfy all facts and violate the goal; `unsat` proves the
+  // implication. Nonlinear integer arithmetic is undecidable, so `unknown` is common.
   Answer implies(const std::vector<SolverTerm>& facts, const SolverTerm& goal) override {
     try {
       z3::context& c = context_;
@@ -318,6 +343,8 @@ class Z3 final : public SolverLibrary {
     }
   }
 
+  // Searches for any difference first, then for one at finite inputs with nonzero results. If only
+  // the second is impossible, three further queries classify the special values.
   FloatAnswer same_bits(const FloatQuestion& question) override {
     FloatAnswer answer;
     try {
@@ -348,6 +375,7 @@ class Z3 final : public SolverLibrary {
         answer.left = written(c, model->eval(a, true));
         answer.right = written(c, model->eval(b, true));
       };
+      // Structural inequality: all NaN are one value in Z3, and the two zeros differ.
       const z3::expr distinct = a != b;
       const z3::expr zeros = !a.is_fpa() ? c.bool_val(false) : a.mk_is_zero() && b.mk_is_zero();
       const z3::expr finite = !nan && !infinite;

@@ -1,4 +1,5 @@
 // Interface of libpw_z3.so, a separate library so that programs also run without Z3.
+// Only types without code of the project cross this interface, since the library does not link it.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@ class SolverLibrary {
   SolverLibrary(const SolverLibrary&) = delete;
   SolverLibrary& operator=(const SolverLibrary&) = delete;
   virtual ~SolverLibrary() = default;
+  /// Returns yes only if every assignment that satisfies the facts satisfies the goal.
   virtual Answer implies(const std::vector<SolverTerm>& facts, const SolverTerm& goal) = 0;
   virtual FloatAnswer same_bits(const FloatQuestion& question) = 0;
 };
