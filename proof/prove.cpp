@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <map>
 
@@ -191,13 +192,9 @@ bool known_to_solver(Function f) {
 /// cases are proved.
 class PairProof {
  public:
-  PairProof(Elements& elements, Terms& terms, Reals* reals, ValueId left, ValueId right, int* ieee)
-      : elements_(elements),
-        terms_(terms),
-        reals_(reals),
-        left_(left),
-        right_(right),
-        ieee_(ieee) {}
+  /// Without `laws` equal terms alone are equal.
+  PairProof(Elements& elements, Terms& terms, bool laws, ValueId left, ValueId right, int* ieee)
+      : elements_(elements), terms_(terms), laws_(laws), left_(left), right_(right), ieee_(ieee) {}
 
   PairVerdict run() {
     out_.verdict = RuleVerdict::same_bits;
@@ -251,7 +248,7 @@ class PairProof {
     const TermId b = elements_.general(right_, left_);
     if (const auto outside = beyond_tables(inside)) return fail(*outside);
     if (a == b || same(a, b)) return;
-    if (reals_ == nullptr) return fail("the terms differ");
+    if (!laws_) return fail("the terms differ");
     if (terms_.with_exact_products(a) == terms_.with_exact_products(b)) return;
     const bool whole = computes_with_integers(terms_, a) || computes_with_integers(terms_, b);
     Reals bits(terms_, Laws::bits);
@@ -297,9 +294,10 @@ class PairProof {
   }
 
   void compare_floats(TermId a, TermId b, bool whole) {
-    const bool real = reals_->equal(a, b);
-    const bool limited = reals_->too_large();
-    if (real && reals_->identified_constants()) granted_.insert(kRoundedConstants);
+    Reals reals(terms_);  // its forms hold under the facts of this case
+    const bool real = reals.equal(a, b);
+    const bool limited = reals.too_large();
+    if (real && reals.identified_constants()) granted_.insert(kRoundedConstants);
     // Runs before the solver, which takes seconds.
     WitnessSearch search(terms_);
     if (const auto element = real ? search.undefined(a, b) : std::nullopt) {
@@ -395,7 +393,8 @@ class PairProof {
   bool same_terms(TermId a, TermId b) {
     Integers& integers = terms_.integers();
     const Term x = terms_[a], y = terms_[b];
-    if (x.kind != y.kind || x.dtype != y.dtype || x.level != y.level || x.number != y.number ||
+    if (x.kind != y.kind || x.dtype != y.dtype || x.level != y.level ||
+        std::bit_cast<std::uint64_t>(x.number) != std::bit_cast<std::uint64_t>(y.number) ||
         x.function != y.function || x.name != y.name || x.args.size() != y.args.size() ||
         x.at.size() != y.at.size())
       return false;
@@ -480,7 +479,7 @@ class PairProof {
 
   Elements& elements_;
   Terms& terms_;
-  Reals* reals_;  ///< null: compare by equal terms only
+  bool laws_;
   ValueId left_, right_;
   int* ieee_;
   PairVerdict out_;
@@ -576,8 +575,7 @@ Comparison compare_pairs(Graph& graph, std::size_t pairs, Integers& integers, in
     }
     Terms terms(integers);
     Elements elements(graph, terms);
-    Reals reals(terms);
-    PairProof proof(elements, terms, &reals, graph.outputs()[i], graph.outputs()[pairs + i], ieee);
+    PairProof proof(elements, terms, true, graph.outputs()[i], graph.outputs()[pairs + i], ieee);
     out.pairs[i] = proof.run();
     out.granted.insert(elements.granted().begin(), elements.granted().end());
     out.granted.insert(proof.granted().begin(), proof.granted().end());
@@ -619,7 +617,7 @@ bool equal_for_any_dtype(Graph& graph, std::size_t pairs, Integers& integers,
     Terms terms(integers, true);
     Elements elements(graph, terms);
     const PairVerdict seen =
-        PairProof(elements, terms, nullptr, graph.outputs()[i], graph.outputs()[pairs + i], nullptr)
+        PairProof(elements, terms, false, graph.outputs()[i], graph.outputs()[pairs + i], nullptr)
             .run();
     if (seen.verdict != RuleVerdict::same_bits || integers.overflowed()) return false;
     granted.insert(elements.granted().begin(), elements.granted().end());
@@ -721,7 +719,10 @@ void take_verdicts(const Comparison& seen, const Schema& schema, Proof& proof,
   proof.verdict = worse(proof.verdict, seen.verdict());
   for (const PairVerdict& pair : seen.pairs) {
     proof.specials.add(pair.specials);
-    if (proof.element.empty()) proof.element = pair.element;
+    // An element shows the worst verdict; a solver also finds those that only round.
+    const bool worst = pair.verdict == RuleVerdict::unknown ||
+                       (pair.verdict == RuleVerdict::may_overflow && overflow.empty());
+    if (!pair.element.empty() && (worst || proof.element.empty())) proof.element = pair.element;
     proof.flips = proof.flips || pair.flips;
   }
   if (proof.verdict == RuleVerdict::differs_only_for &&

@@ -101,7 +101,8 @@ std::optional<TermId> TermSimplifier::of_any_dtype(const Term& term) {
   }
   // A remainder is smaller than the divisor and has the dividend's sign.
   if (op == Function::fmod && is(0, Function::fmod) && arg(term, 0).args[1] == term.args[1] &&
-      same_dtype(term, 0) && arg(term, 0).dtype == terms_[arg(term, 0).args[0]].dtype)
+      same_dtype(term, 0) && same_dtype(term, 1) &&
+      arg(term, 0).dtype == terms_[arg(term, 0).args[0]].dtype)
     return term.args[0];
   // Only lt and le remain, so a > b and b < a become one term. Both are false for NaN.
   if (op == Function::gt)

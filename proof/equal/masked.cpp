@@ -115,10 +115,9 @@ class AffineEvaluator {
       in.push_back(*line);
     }
     const auto out = is_view(op) ? view(value, in[0]) : combine(op, in);
-    // bf16 has 8 bits of mantissa.
-    constexpr std::int64_t kExact = 256;  // every float represents integers up to here
-    if (out && is_float(wholes_.dtype(value)) &&
-        (out->factor != 0 || out->rest > kExact || out->rest < -kExact))
+    const DType dtype = wholes_.dtype(value);
+    const std::int64_t exact = size_of(dtype) == 1 ? 8 : 256;  // floats represent integers up to here
+    if (out && is_float(dtype) && (out->factor != 0 || out->rest > exact || out->rest < -exact))
       return std::nullopt;
     return out;
   }

@@ -78,17 +78,26 @@ Found ElementTransfer::pointwise() {
 Found ElementTransfer::linear() {
   if (!some(Spread::Kind::partial) || some(Spread::Kind::each) || some(Spread::Kind::cut))
     return std::nullopt;
+  if (std::find(in_.begin(), in_.end(), nullptr) != in_.end()) return std::nullopt;
   for (const Spread* spread : in_)
     if (spread->kind == Spread::Kind::partial && spread->join != Primitive::sum)
       return std::nullopt;
   const bool sums = is({Primitive::add, Primitive::sub}) && all(Spread::Kind::partial);
   // A product of two sums is not the sum of the products, so one factor must be whole.
   const bool both = all(Spread::Kind::partial);
+  // Division and casts to integers truncate each part of a sum, not the sum.
+  const auto real = [&](ValueId whole) { return is_float(wholes_.dtype(whole)); };
   const bool scaled =
-      (is(Primitive::mul) && !both) || (is(Primitive::div) && in_[1]->kind == Spread::Kind::whole);
+      (is(Primitive::mul) && !both) ||
+      (is(Primitive::div) && in_[1]->kind == Spread::Kind::whole && real(in_[0]->whole));
   const bool matmul = is({Primitive::mm, Primitive::bmm}) && !both;
   if (!sums && !is({Primitive::neg, Primitive::cast}) && !scaled && !matmul) return std::nullopt;
-  if (is(Primitive::cast) && wholes_.dtype(in_[0]->whole) == DType::b8) return std::nullopt;
+  if (is(Primitive::cast)) {
+    const DType from = wholes_.dtype(in_[0]->whole);
+    const auto* to = std::get_if<DType>(graph().attribute(nodes_[0], "dtype"));
+    if (from == DType::b8 || to == nullptr || is_float(from) != is_float(*to) || *to == DType::b8)
+      return std::nullopt;
+  }
   return one(partial(made(), Primitive::sum));
 }
 

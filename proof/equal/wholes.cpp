@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "graph/build.hpp"
+#include "tensor/numerics.hpp"
 
 namespace pw::proof {
 
@@ -147,15 +148,21 @@ std::optional<Wholes::Values> Wholes::lifted(OpId op, const Values& operands,
   return std::optional(Values{slice(found->front(), place, like->start, like->end)});
 }
 
-/// Every element of the tensor equals this number before casts; views do not change it.
+/// Looks through views, which do not change the number, and through casts that represent it.
 std::optional<double> Wholes::number_of(ValueId value) const {
+  std::vector<DType> dtypes;
   while (value.valid() && !graph_.is_input(value)) {
     const NodeId node = graph_.producer(value);
     const Primitive op = graph_.op_of(node).primitive;
+    dtypes.push_back(dtype(value));
     if (among(op, {Primitive::constant, Primitive::full})) {
-      const Attribute* number = graph_.attribute(node, "value");
-      if (const auto* real = std::get_if<double>(number)) return *real;
-      return std::nullopt;
+      const auto* real = std::get_if<double>(graph_.attribute(node, "value"));
+      if (real == nullptr) return std::nullopt;
+      const bool held = std::all_of(dtypes.begin(), dtypes.end(), [&](DType to) {
+        return to == DType::b8 ? *real == 0 || *real == 1
+                               : to == DType::i64 || rounded(to, *real) == *real;
+      });
+      return held ? std::optional(*real) : std::nullopt;
     }
     const bool moves = among(op, {Primitive::reshape, Primitive::expand, Primitive::cast,
                                   Primitive::transpose, Primitive::slice});
@@ -219,7 +226,11 @@ ValueId Wholes::simpler_slice(ValueId x, const AttributeList& attributes) {
       *graph_.attribute(inner, "step") != Attribute(std::int64_t{1}))
     return {};
   const auto from = dim_of(graph_.attribute(inner, "start"));
-  if (!from) return {};
+  // Negative bounds count from the end, each slice from another one.
+  const auto from_front = [&](DimId bound) {
+    return dims().prove(Compare::le, dims().constant(0), bound, graph_.facts) == Truth::yes;
+  };
+  if (!from || !from_front(*from) || !from_front(*start) || !from_front(*end)) return {};
   return slice(graph_.operand(inner, 0), at, dims().add(*from, *start), dims().add(*from, *end));
 }
 

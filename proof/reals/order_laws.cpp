@@ -99,27 +99,28 @@ bool OrderLaws::below(FractionId a, FractionId b) {
 
 /// In a maximum, a literal below another is redundant. In the minimum of clauses, a clause is
 /// redundant if another one is below it: each of its literals is below some literal of the clause.
+/// One is removed at a time: of two that are below each other, one has to stay.
 void OrderLaws::absorb(Clauses& clauses) {
   Clauses shorter;
-  for (const auto& clause : clauses) {
-    std::set<FractionId> kept;
-    for (FractionId literal : clause) {
+  for (std::set<FractionId> clause : clauses) {
+    for (auto literal = clause.begin(); literal != clause.end();) {
       const bool covered = std::any_of(clause.begin(), clause.end(), [&](FractionId other) {
-        return other != literal && below(literal, other);
+        return other != *literal && below(*literal, other);
       });
-      if (!covered) kept.insert(literal);
+      literal = covered ? clause.erase(literal) : std::next(literal);
     }
-    shorter.insert(kept.empty() ? clause : kept);
+    shorter.insert(std::move(clause));
   }
-  clauses.clear();
-  for (const auto& clause : shorter) {
-    const bool implied = std::any_of(shorter.begin(), shorter.end(), [&](const auto& other) {
-      if (other == clause) return false;
+  clauses = std::move(shorter);
+  for (auto clause = clauses.begin(); clause != clauses.end();) {
+    const bool implied = std::any_of(clauses.begin(), clauses.end(), [&](const auto& other) {
+      if (other == *clause) return false;
       return std::all_of(other.begin(), other.end(), [&](FractionId x) {
-        return std::any_of(clause.begin(), clause.end(), [&](FractionId y) { return below(x, y); });
+        return std::any_of(clause->begin(), clause->end(),
+                           [&](FractionId y) { return below(x, y); });
       });
     });
-    if (!implied) clauses.insert(clause);
+    clause = implied ? clauses.erase(clause) : std::next(clause);
   }
 }
 
@@ -237,13 +238,19 @@ Fraction OrderLaws::positive_sign(const Fraction& x, bool whole) {
                          true);
 }
 
+/// Returns true for a single boolean atom, without a factor or a denominator.
+bool OrderLaws::is_boolean(const Fraction& x) const {
+  if (x.over.size() != 1 || x.under != number(1).over) return false;
+  const auto& [monomial, factor] = *x.over.begin();
+  return factor == 1 && monomial.size() == 1 && monomial.begin()->second == 1 &&
+         field_.atom(monomial.begin()->first).boolean;
+}
+
 /// x and c x are 0 together, so the leading coefficient is divided out. For a boolean b, b == 0 is
 /// 1 - b.
 Fraction OrderLaws::is_zero(const Fraction& x) {
   if (const auto value = constant(x)) return number(*value == 0 ? 1 : 0);
-  if (x.over.size() == 1 && x.over.begin()->first.size() == 1 &&
-      field_.atom(x.over.begin()->first.begin()->first).boolean && lead(x) == 1)
-    return field_.add(number(1), x, -1);
+  if (is_boolean(x)) return field_.add(number(1), x, -1);
   return field_.function(Atom::Kind::zero, {field_.intern(field_.multiply(number(1 / lead(x)), x))},
                          true);
 }
@@ -265,9 +272,7 @@ Fraction OrderLaws::unsigned_zero(const std::string& name, const Fraction& diffe
   const RationalInterval seen = ranges_.interval(difference);
   if (seen.above(0) || seen.below(0)) return number(0);
   const Fraction x = lead(difference) < 0 ? field_.multiply(number(-1), difference) : difference;
-  if (x.over.size() == 1 && x.over.begin()->first.size() == 1 && lead(x) == 1 &&
-      field_.atom(x.over.begin()->first.begin()->first).boolean)
-    return field_.add(number(1), x, -1);
+  if (is_boolean(x)) return field_.add(number(1), x, -1);
   return field_.function(name, {field_.intern(x)}, true);
 }
 

@@ -37,6 +37,7 @@ class OrderLaws {
  private:
   static Clauses either(const Clauses& a, const Clauses& b);
   static Clauses dual(const Clauses& clauses);
+  [[nodiscard]] bool is_boolean(const Fraction& x) const;
   /// False means unknown.
   bool below(FractionId a, FractionId b);
 

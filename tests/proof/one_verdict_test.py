@@ -79,6 +79,22 @@ SPECIAL = {
     "halved_i8": ("y = shift_right(x: i8[*s], 1) => y = div(x, 2)", {"refuted"}),
     "square_of_i64": ("y = pow(x: i64[*s], 2) => y = mul(x, x)", {"same_bits"}),
     "cube_of_i32": ("y = pow(x: i32[*s], 3) => y = mul(x, mul(x, x))", {"same_bits"}),
+    # 0 and -0 are two numbers, with facts about sizes as without.
+    "zero_of_other_sign": ("y = mul(x: f32[n], 0.0) where n > 4 => y = mul(x, -0.0)", {"differs_only_for"}),
+    # A remainder that is rounded to f32 may reach a divisor of f64.
+    "weak_divisor": ("y = fmod(fmod(x: f32[*s], w: f64[]), w) => y = fmod(x, w)", {"unknown", "refuted"}),
+    # A mask over a number is not 0 or 1.
+    "divided_mask": (
+        "y = select(eq(select(m: b8[*s], div(1.0, add(w: f32[*s], 1.0)), 0.0), 0.0), x: f32[*s], 0.0)"
+        " => y = mul(sub(1.0, select(m, div(1.0, add(w, 1.0)), 0.0)), x)",
+        {"refuted"},
+    ),
+    # Products near 0 lose bits, which is rounding; near the largest number they overflow.
+    "small_factor": ("y = div(mul(x: f32[*s], 0.003), 0.003) => y = x", {"rounds"}),
+    "scaled_and_back": (
+        "y = div(mul(x: f32[*s], constant(){value = c, dtype = f32}), constant(){value = c, dtype = f32}) => y = x",
+        {"may_overflow"},
+    ),
     # The left side reads row i + 1 for i = -1, which the right side refuses.
     "shifted_table": (
         "y = embedding(t: f32[v, d], add(i: i64[n], 1)) => y = embedding(slice(t){dim = 0, start = 1, end = v}, i)",
