@@ -2,6 +2,11 @@
 -- Colours are semantic tokens of the server.
 vim.filetype.add({ extension = { pwr = "pwr", pwg = "pwr" } })
 
+if not (vim.lsp.start and vim.fs and vim.fs.root and vim.lsp.inlay_hint) then
+  vim.notify("pwr.lua: the language server needs Neovim 0.10 or later", vim.log.levels.WARN)
+  return
+end
+
 vim.api.nvim_create_autocmd("FileType", {
   pattern = "pwr",
   callback = function(event)
