@@ -10,6 +10,7 @@ install(EXPORT Piecewise
   FILE PiecewiseTargets.cmake
   NAMESPACE Piecewise::
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/Piecewise")
+export(EXPORT Piecewise FILE "${PROJECT_BINARY_DIR}/PiecewiseTargets.cmake") # for wheels: cmake/Wheel.cmake
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/PiecewiseConfigVersion.cmake"
   VERSION "${PROJECT_VERSION}" COMPATIBILITY SameMinorVersion)
 install(

@@ -67,14 +67,6 @@ function(pw_precompiled target cold)
   endif()
 endfunction()
 
-# GCC spends a third of its time on what -O2 does beyond this, which code that runs once need not wait for. Small
-# functions are inlined all the same, as the linker may take its copy of one for all.
-function(pw_cold target)
-  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -O1 -finline-small-functions)
-  endif()
-endfunction()
-
 # What is precompiled, and the targets that do it. A target has precompiled headers only if a source uses them.
 function(pw_headers name)
   add_library(${name} OBJECT "${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp")

@@ -19,3 +19,11 @@ find_program(PW_CCACHE ccache)
 if(PW_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/compile.sh" "${PW_CCACHE}")
 endif()
+
+# GCC spends a third of its time on what -O2 does beyond this, which code that runs once need not wait for. Small
+# functions are inlined all the same, as the linker may take its copy of one for all.
+function(pw_cold target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -O1 -finline-small-functions)
+  endif()
+endfunction()

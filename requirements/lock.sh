@@ -6,10 +6,11 @@
 #     lock.sh NAME…      these files alone, such as `lock.sh wheel`
 set -euo pipefail
 cd "$(dirname "$0")"
-[ $# -gt 0 ] || set -- torch peer-torch peer-onnx peer-egglog wheel
+[ $# -gt 0 ] || set -- torch peer-torch peer-onnx peer-egglog wheel mypy
 for name in "$@"; do
-  same=()
+  same=() python=3.11
   [ "$name" = torch ] || same=(-c torch.txt) # one version of a package everywhere
-  env -u PIP_FIND_LINKS -u UV_FIND_LINKS uv pip compile --generate-hashes --python-version 3.11 --no-header --no-annotate \
+  [ "$name" != wheel ] || python=3.10        # the oldest Python that wheels are built with
+  env -u PIP_FIND_LINKS -u UV_FIND_LINKS uv pip compile --generate-hashes --python-version "$python" --no-header --no-annotate \
     --no-emit-index-url --only-binary :all: -q "${same[@]}" -o "$name.txt" "$name.in"
 done

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""The wheel of a finished build, in a clean environment without a compiler: the module, the programs, the rule library.
+"""The wheels of a finished build, in clean environments without a compiler: the module, the programs, the rule library.
 
     wheel_test.py BUILD     BUILD is the folder of a finished build
 
-Exit code 77, said loudly, where pip reaches no index for what builds wheels. PW_WHEEL names a wheel that is tried instead.
+All tests run with Debian's Python; some with each other Python that is found. The exit code is 77 where pip reaches no
+index for the packages that build wheels, or for mypy. PW_WHEEL names a wheel for Debian's Python to test instead.
 """
 import os
 import re
@@ -17,9 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "requirements"))
 from environments import environment  # noqa: E402
+from wheels import DEBIAN, build_wheel, interpreters  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
-PYTHON = "/usr/bin/python3"
+DEBIAN_VERSION = "%d.%d" % sys.version_info[:2]
 VERSION = re.search(r"project\(piecewise VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 # What every Linux with GCC's run-time library has: that of a manylinux wheel.
 LIBRARIES = {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "libdl.so.2", "libpthread.so.0"}
@@ -40,29 +42,60 @@ def skip(reason):
 def call_or_skip(command):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if done.returncode and NO_INDEX.search(done.stderr):
-        skip("pip cannot get scikit-build-core:\n" + done.stderr[-1500:])
+        skip("pip cannot get the packages of requirements/wheel.txt or mypy.txt:\n" + done.stderr[-1500:])
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def built_wheel(folder):
-    """Builds the wheel as `./dev wheel` does."""
+MISTAKES = """
+import piecewise as pw
+
+session = pw.Session()
+graph = session.load("model.json")
+print(graph.txet())  # mistake
+run = session.run(graph, session.rules(["llm"]))  # mistake
+picture: str = graph.draw("svg")  # mistake
+print(pw.stats(graph, symbols=3)["ops"], run)  # mistake
+"""
+REWRITE = """
+import piecewise as pw
+s = pw.Session()
+g = s.load("model.fx.txt", "n=arg0_1.0,arg1_1.0")
+run = s.run(g, s.rules(["llm"]), "o2")
+print(pw.__version__, run.count("add_rms") > 0)
+"""
+
+
+class Environment:
+    """A virtual environment of one interpreter that holds the wheel and nothing else."""
+
+    def __init__(self, interpreter, wheel, place):
+        self.place, self.wheel, self.python = place, wheel, place / "env/bin/python"
+        call(interpreter, "-m", "venv", place / "env")
+        # Nothing but the environment and links to plain tools: no compiler, no CMake.
+        tools = place / "tools"
+        tools.mkdir()
+        for tool in ("sh", "env", "uname"):
+            (tools / tool).symlink_to(Path("/usr/bin", tool))
+        self.variables = {"PATH": f"{place}/env/bin:{tools}", "HOME": str(place), "PWR_CACHE_DIR": str(place / "cache")}
+        self.call("pip", "install", "--no-index", "--disable-pip-version-check", wheel)
+
+    def call(self, program, *args, code=0, env=None, cwd="/"):
+        return call(self.place / "env/bin" / program, *args, code=code, env={**self.variables, **(env or {})}, cwd=cwd)
+
+
+def environments(folder):
+    """Builds the wheels as `./dev wheel` does, and returns version → environment; Debian's Python comes first."""
+    found, absent = interpreters()
     if "PW_WHEEL" in os.environ:
-        return Path(os.environ["PW_WHEEL"])
-    python = environment("wheel", Path(folder).with_name("builder"), call_or_skip, PYTHON)
-    call(
-        python,
-        "-m",
-        "pip",
-        "wheel",
-        "--no-deps",
-        "--no-build-isolation",
-        "-q",
-        "-w",
-        folder,
-        f"--config-settings=cmake.define.PW_FINISHED_BUILD={BUILD}",
-        ROOT,
-    )
-    return next(Path(folder).glob("*.whl"))
+        found = {DEBIAN_VERSION: DEBIAN}
+    for version, reason in absent.items():
+        print(f"SKIPPED: the wheel for Python {version}: {reason}", file=sys.stderr)
+    environments = {}
+    for version in sorted(found, key=lambda version: version != DEBIAN_VERSION):
+        wheel = os.environ.get("PW_WHEEL") or build_wheel(BUILD, folder / "wheels", version, found[version], call_or_skip)
+        (folder / version).mkdir()
+        environments[version] = Environment(found[version], Path(wheel), folder / version)
+    return environments
 
 
 class Wheel(unittest.TestCase):
@@ -71,23 +104,40 @@ class Wheel(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = Path(folder.name)
-        cls.wheel = built_wheel(cls.folder / "wheel")
-        cls.env = cls.folder / "env"
-        call(PYTHON, "-m", "venv", cls.env)
-        # Nothing but the environment and links to plain tools: no compiler, no CMake.
-        tools = cls.folder / "tools"
-        tools.mkdir()
-        for tool in ("sh", "env", "uname"):
-            (tools / tool).symlink_to(Path("/usr/bin", tool))
-        cls.clean = {"PATH": f"{cls.env}/bin:{tools}", "HOME": str(cls.folder), "PWR_CACHE_DIR": str(cls.folder / "cache")}
-        cls.bin("pip", "install", "--no-index", "--disable-pip-version-check", cls.wheel)
-
-    @classmethod
-    def bin(cls, program, *args, code=0, env=None, cwd="/"):
-        return call(cls.env / "bin" / program, *args, code=code, env={**cls.clean, **(env or {})}, cwd=cwd)
+        cls.environments = environments(cls.folder)
+        debian = cls.environments[DEBIAN_VERSION]
+        cls.wheel, cls.env, cls.clean, cls.bin = debian.wheel, debian.place / "env", debian.variables, debian.call
 
     def python(self, code, **how):
         return self.bin("python", "-c", code, **how)
+
+    def test_the_wheel_of_each_python_rewrites(self):
+        (self.folder / "model.fx.txt").write_text((ROOT / "examples/tiny-decoder.fx.txt").read_text())
+        for version, environment in self.environments.items():
+            with self.subTest(version):
+                self.assertEqual(environment.call("python", "-c", REWRITE, cwd=self.folder).split(), [VERSION, "True"])
+                for program in ("pwr", "pwviz"):
+                    self.assertEqual(environment.call(program, "--version").strip(), f"{program} {VERSION}")
+
+    def test_mypy_finds_mistakes_with_each_wheel(self):
+        script = self.folder / "mistakes.py"
+        script.write_text(MISTAKES)
+        expected = [number for number, line in enumerate(MISTAKES.split("\n"), 1) if line.endswith("# mistake")]
+        try:
+            mypy = environment("mypy", BUILD / "wheels/mypy", call_or_skip, DEBIAN)
+        except SystemExit:
+            self.skipTest("pip cannot get mypy")
+        for version, clean in self.environments.items():
+            with self.subTest(version):
+                options = ("--strict", "--cache-dir", self.folder / "mypy", "--python-executable", clean.python)
+                said = call(mypy, "-m", "mypy", *options, script, code=1, cwd=self.folder)
+                self.assertEqual([int(line) for line in re.findall(r"mistakes\.py:(\d+): error", said)], expected, said)
+
+    def test_the_tag_is_that_of_the_oldest_system_that_can_load_it(self):
+        """The newest symbols that the binaries need are those of GCC 12, which manylinux permits from glibc 2.35 on."""
+        for version, environment in self.environments.items():
+            plain = version.replace(".", "")
+            self.assertEqual(environment.wheel.name, f"piecewise_graphs-{VERSION}-cp{plain}-cp{plain}-manylinux_2_35_x86_64.whl")
 
     def test_there_is_no_compiler(self):
         for compiler in ("c++", "g++", "gcc", "clang++", "cmake", "ninja"):
@@ -109,19 +159,6 @@ class Wheel(unittest.TestCase):
             "pwr", "run", "model.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0", "-r", "llm", "-p", "o2", "--tokens", "1,7", "--check", cwd=self.folder
         )
         self.assertIn("all outputs of all steps pass the check", said)
-
-    def test_the_module_is_imported_and_rewrites(self):
-        self.assertEqual(self.python("import piecewise; print(piecewise.__version__)").strip(), VERSION)
-        (self.folder / "model.fx.txt").write_text((ROOT / "examples/tiny-decoder.fx.txt").read_text())
-        said = self.python(
-            "import piecewise as pw\n"
-            "s = pw.Session()\n"
-            "g = s.load('model.fx.txt', 'n=arg0_1.0,arg1_1.0')\n"
-            "run = s.run(g, s.rules(['llm']), 'o2')\n"
-            "print(run.count('add_rms') > 0)",
-            cwd=self.folder,
-        )
-        self.assertEqual(said.strip(), "True")
 
     def test_without_a_compiler_the_cpu_backend_says_so(self):
         (self.folder / "g.pwg").write_text("graph g { symbol n in 1..64 tokens  in x: f32[n, 8]\n  y = relu(x)\n  out y }\n")
@@ -169,10 +206,12 @@ class Wheel(unittest.TestCase):
                 wheel.read(next(name for name in names if name.endswith(end))).decode() for end in ("/METADATA", "/entry_points.txt")
             )
         self.assertIn("Name: piecewise-graphs\n", metadata)
-        self.assertIn(f"Version: {VERSION}\n", metadata)
+        for line in (f"Version: {VERSION}", "License-Expression: Apache-2.0", "Requires-Python: >=3.10", "Description-Content-Type: text/markdown"):
+            self.assertIn(f"\n{line}\n", metadata)
+        self.assertIn("piecewise/py.typed", names)
         self.assertRegex(entries, r"\[torch_dynamo_backends\]\s+piecewise ?= ?piecewise.pytorch:backend")
         tops = {re.sub(rf"^piecewise_graphs-{re.escape(VERSION)}", "P", name).split("/")[0].split(".cpython")[0] for name in names}
-        self.assertEqual(tops, {"piecewise", "_piecewise", "P.dist-info", "P.data"})
+        self.assertEqual(tops, {"piecewise", "_piecewise", "_piecewise-stubs", "P.dist-info", "P.data"})
 
 
 if __name__ == "__main__":
