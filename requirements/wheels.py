@@ -94,6 +94,13 @@ def build_wheel(build, into, version, interpreter, call):
         return Path(shutil.move(wheel, into / wheel.name))
 
 
+def call(command):
+    """Runs a command, and ends the program with its output if it fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stdout)
+
+
 def main():
     found, absent = interpreters()
     if len(sys.argv) == 1:
@@ -101,7 +108,7 @@ def main():
         return
     build, into = sys.argv[1:]
     for version, interpreter in found.items():
-        wheel = build_wheel(build, into, version, interpreter, lambda command: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
+        wheel = build_wheel(build, into, version, interpreter, call)
         print(f"wheel: {wheel}", flush=True)
     for version, reason in absent.items():
         print(f"no wheel for Python {version}: {reason}")

@@ -90,6 +90,11 @@ class Editors(unittest.TestCase):
         said = self.run_editor("nvim", "--headless", "-u", "NONE", "-c", f"luafile {script}", "-c", "qa!")
         self.assertEqual(said.splitlines(), ["pwr", "// %s", "1 6 PW0220"])
 
+    def test_old_neovim_reports_what_it_needs(self):
+        script = self.file("old.lua", 'vim.lsp.start = nil vim.notify = print dofile("%s")' % (EDITORS / "neovim/pwr.lua"))
+        self.run_editor("nvim", "--headless", "-u", "NONE", "-c", f"redir! > {self.folder}/said", "-c", f"luafile {script}", "-c", "qa!")
+        self.assertIn("needs Neovim 0.10 or later", (self.folder / "said").read_text())
+
     def test_visual_studio_code(self):
         folder = EDITORS / "vscode"
         package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
