@@ -84,17 +84,16 @@ class Environment:
 
 
 def environments(folder):
-    """Builds the wheels as `./dev wheel` does, and returns version → environment; Debian's Python comes first."""
+    """Builds the wheels as `./dev wheel` does, and returns version → environment."""
     found, absent = interpreters()
-    if "PW_WHEEL" in os.environ:
-        found = {DEBIAN_VERSION: DEBIAN}
+    found = {DEBIAN_VERSION: DEBIAN} if "PW_WHEEL" in os.environ else {DEBIAN_VERSION: DEBIAN, **found}
     for version, reason in absent.items():
         print(f"SKIPPED: the wheel for Python {version}: {reason}", file=sys.stderr)
     environments = {}
-    for version in sorted(found, key=lambda version: version != DEBIAN_VERSION):
-        wheel = os.environ.get("PW_WHEEL") or build_wheel(BUILD, folder / "wheels", version, found[version], call_or_skip)
+    for version, interpreter in found.items():
+        wheel = os.environ.get("PW_WHEEL") or build_wheel(BUILD, folder / "wheels", version, interpreter, call_or_skip)
         (folder / version).mkdir()
-        environments[version] = Environment(found[version], Path(wheel), folder / version)
+        environments[version] = Environment(interpreter, Path(wheel), folder / version)
     return environments
 
 
