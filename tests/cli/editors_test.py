@@ -92,8 +92,8 @@ class Editors(unittest.TestCase):
 
     def test_old_neovim_reports_what_it_needs(self):
         script = self.file("old.lua", 'vim.lsp.start = nil vim.notify = print dofile("%s")' % (EDITORS / "neovim/pwr.lua"))
-        self.run_editor("nvim", "--headless", "-u", "NONE", "-c", f"redir! > {self.folder}/said", "-c", f"luafile {script}", "-c", "qa!")
-        self.assertIn("needs Neovim 0.10 or later", (self.folder / "said").read_text())
+        self.run_editor("nvim", "--headless", "-u", "NONE", "-c", f"redir! > {self.folder}/messages", "-c", f"luafile {script}", "-c", "qa!")
+        self.assertIn("needs Neovim 0.10 or later", (self.folder / "messages").read_text())
 
     def test_visual_studio_code(self):
         folder = EDITORS / "vscode"

@@ -129,8 +129,8 @@ class Wheel(unittest.TestCase):
         for version, clean in self.environments.items():
             with self.subTest(version):
                 options = ("--strict", "--cache-dir", self.folder / "mypy", "--python-executable", clean.python)
-                said = call(mypy, "-m", "mypy", *options, script, code=1, cwd=self.folder)
-                self.assertEqual([int(line) for line in re.findall(r"mistakes\.py:(\d+): error", said)], expected, said)
+                output = call(mypy, "-m", "mypy", *options, script, code=1, cwd=self.folder)
+                self.assertEqual([int(line) for line in re.findall(r"mistakes\.py:(\d+): error", output)], expected, output)
 
     def test_the_tag_is_that_of_the_oldest_system_that_can_load_it(self):
         """The newest symbols that the binaries need are those of GCC 12, which manylinux permits from glibc 2.35 on."""
