@@ -28,7 +28,7 @@ class Options(Case):
             torch.compile(lambda x: x + 1, **({"backend": "piecewise"} | how))(torch.ones(2))
 
     def test_modes(self):
-        for mode in ("max-autotune", "reduce-overhead", "fastest"):
+        for mode in ("max-autotune", "fastest"):
             self.refused(f"piecewise has no mode `{mode}`", mode=mode)
             self.refused(f"piecewise has no mode `{mode}`", mode=mode, backend=front.Backend())
         x = torch.ones(2)
@@ -50,6 +50,7 @@ class Options(Case):
             ("params", 5, "`params` must be a dict"),
             ("params", {"tp": [2]}, "`params` must be a dict"),
             ("report", 5, "`report` must be a path"),
+            ("capture", "all", "`capture` must be none, torch or piecewise, not 'all'"),
         ):
             self.refused(said, options={name: value})
             with self.assertRaisesRegex(ValueError, said):

@@ -21,9 +21,11 @@ from _piecewise import Error
 
 from .borrowed import lent_threads
 from .calls import Checked
+from .capturing import Capturing, static_inputs_of_backward, why_launched
 from .checks import keep_checks, with_eager_errors
 from .decompositions import decompositions
-from .options import FROZEN, Options, check_mode
+from .devices import device_of, engine_of
+from .options import FROZEN, Options
 from .reports import GraphReport, Served, _graphs, origin
 from .saving import Portable, saved_graph
 from .taking import Taking, calls_of
@@ -46,15 +48,33 @@ def _static_inputs() -> t.FrozenSet[int]:
 
 
 def _take(
-    session: _piecewise.Session, rules: _piecewise.Rules, options: Options, module: torch.fx.GraphModule, report: GraphReport
+    session: _piecewise.Session,
+    rules: _piecewise.Rules,
+    options: Options,
+    module: torch.fx.GraphModule,
+    report: GraphReport,
+    capturing: Capturing,
 ) -> t.Callable[..., t.Any]:
     lent_threads()
     if options.frozen and report.kind != "inference":
         options = dataclasses.replace(options, frozen=False)
     static = _static_inputs() if report.kind != "backward" else frozenset()
+    why = _why_launched(options, module) if options.capture != "none" else ""
     call = Taking(session, rules, options, report).take(module, static)
+    report.not_captured = why
+    if options.capture == "torch":
+        fixed = static if report.kind != "backward" else static_inputs_of_backward(module)
+        call = capturing.wrap(call, module, why, fixed, device_of(module.graph), report)
     call = Checked(call, module) if options.check else call
     return Served(call, min(static), report) if static else call
+
+
+def _why_launched(options: Options, module: torch.fx.GraphModule) -> str:
+    """Returns why a graph is not captured. Raises Refused if no backend runs it."""
+    place = device_of(module.graph)
+    if engine_of(options, place) != "cuda":
+        return "it runs on the CPU"
+    return why_launched(module, place) if options.capture == "torch" else ""
 
 
 def _write_page(folder: str, report: GraphReport) -> None:
@@ -86,6 +106,19 @@ class Backend:
     def __init__(self, **options: t.Any):
         self.options = Options.of(options)
 
+    @classmethod
+    def of(cls, options: Options) -> "Backend":
+        """Returns the backend with these options."""
+        out = cls()
+        out.options = options
+        return out
+
+    @staticmethod
+    def reset() -> None:
+        """Drops PyTorch's CUDA graphs; torch._dynamo.reset calls it."""
+        if torch.cuda.is_available():
+            torch._inductor.cudagraph_trees.reset_cudagraph_trees()
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Backend) and self.options == other.options
 
@@ -98,8 +131,9 @@ class Backend:
     def __call__(
         self, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any], *, mode: t.Any = None, options: t.Any = None, name: t.Any = None
     ) -> t.Callable[..., t.Any]:
-        """Compiles a graph for torch.compile; raises ValueError for a mode, or for options in addition to these."""
-        check_mode(mode)
+        """Compiles a graph for torch.compile; raises ValueError for an unknown mode, or for options in addition to these."""
+        if mode not in (None, "default"):
+            return Backend.of(self.options.with_mode(mode))(module, example_inputs, options=options)
         if options:
             raise ValueError("piecewise.pytorch.Backend already has options: pass them to it, not to torch.compile")
         if torch._functorch.config.bundled_autograd_cache:  # for a function that will be saved
@@ -110,7 +144,8 @@ class Backend:
 
     def _compiled(self, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any]) -> t.Callable[..., t.Any]:
         made_for = {"origin": origin(), "weights": {}}  # shared by the reports of its graphs
-        compilers = {kind: functools.partial(self._compile, made_for, kind) for kind in ("forward", "backward", "inference")}
+        capturing = Capturing()
+        compilers = {kind: functools.partial(self._compile, made_for, capturing, kind) for kind in ("forward", "backward", "inference")}
         keep_checks(module)
         compiled = aot_autograd(
             fw_compiler=compilers["forward"],
@@ -121,7 +156,12 @@ class Backend:
         return with_eager_errors(compiled, module)
 
     def _compile(
-        self, made_for: t.Dict[str, t.Any], kind: str, module: torch.fx.GraphModule, example_inputs: t.Sequence[t.Any]
+        self,
+        made_for: t.Dict[str, t.Any],
+        capturing: Capturing,
+        kind: str,
+        module: torch.fx.GraphModule,
+        example_inputs: t.Sequence[t.Any],
     ) -> t.Callable[..., t.Any]:
         start = time.perf_counter()
         session = _piecewise.Session()
@@ -129,7 +169,7 @@ class Backend:
         report = GraphReport(kind, self.options, **made_for)
         _graphs.append(report)
         try:
-            return _take(session, rules, self.options, module, report)
+            return _take(session, rules, self.options, module, report, capturing)
         except (Refused, Error) as why:
             report.refused, report.parts = str(why), []
             report.ops = len(calls_of(module.graph))
@@ -149,8 +189,11 @@ def backend(
     mode: t.Any = None,
     name: t.Any = None,
 ) -> t.Callable[..., t.Any]:
-    """Compiles a graph for torch.compile's entry point; for `options` see Options. Raises ValueError for a mode."""
+    """Compiles a graph for torch.compile's entry point; for `options` see Options. Raises ValueError for an unknown mode."""
     return Backend(**dict(options or {}))(module, example_inputs, mode=mode, name=name)
+
+
+backend.reset = Backend.reset
 
 
 def loaded(options: t.Mapping[str, t.Any], module: torch.fx.GraphModule, inputs: t.Sequence[t.Any]) -> t.Callable[..., t.Any]:

@@ -4,7 +4,9 @@ With the driver "host", an emulator runs the kernels on CPU tensors.
 """
 from __future__ import annotations
 
+import contextlib
 import functools
+import threading
 import typing as t
 
 import torch
@@ -53,11 +55,35 @@ def opened(driver: str, index: int) -> _piecewise.Device:
 
 def open_device(options: Options, device: torch.device) -> _piecewise.Device:
     """Opens the device of a graph's tensors."""
-    return opened(options.driver, 0 if device.type == "cpu" else _index(device))
+    return opened(options.driver, 0 if device.type == "cpu" else index_of(device))
 
 
-def _index(device: torch.device) -> int:
+def index_of(device: torch.device) -> int:
+    """Returns the index of a GPU."""
     return torch.cuda.current_device() if device.index is None else device.index
+
+
+_recording = threading.local()
+
+
+@contextlib.contextmanager
+def recording(note: t.Callable[[t.Callable[[], None], t.Any], None]) -> t.Iterator[None]:
+    """Passes each launch of this thread on the emulator, with its memory, to a function."""
+    _recording.note = note
+    try:
+        yield
+    finally:
+        _recording.note = None
+
+
+def is_recording(place: torch.device) -> bool:
+    """Returns True within a capture of the current stream."""
+    return torch.cuda.is_current_stream_capturing() if place.type == "cuda" else getattr(_recording, "note", None) is not None
+
+
+def stream_of(place: torch.device) -> int:
+    """Returns PyTorch's current stream; 0 on the emulator."""
+    return torch._C._cuda_getCurrentRawStream(index_of(place)) if place.type == "cuda" else 0
 
 
 def aligned(tensor: torch.Tensor) -> torch.Tensor:
@@ -87,7 +113,8 @@ class OnDevice:
         at = 0 if arena is None else -(-arena.data_ptr() // _ALIGNED) * _ALIGNED
         if self.place.type == "cpu":
             call.run(inputs, outputs, at, 0)
+            if (note := getattr(_recording, "note", None)) is not None:
+                note(functools.partial(call.run, inputs, outputs, at, 0), arena)
             return
-        index = _index(self.place)
-        with torch.cuda._DeviceGuard(index):
-            call.run(inputs, outputs, at, torch._C._cuda_getCurrentRawStream(index))
+        with torch.cuda._DeviceGuard(index_of(self.place)):
+            call.run(inputs, outputs, at, stream_of(self.place))

@@ -308,7 +308,10 @@ def compile_export(program: torch.export.ExportedProgram, **options: t.Any) -> P
     The result shares the weights of the exported program, but has its own copies of buffers that it writes. Raises Error for an unsupported program, and for
     mistakes in the options.
     """
-    return Program(_Reader(program, Options.of(options)).read())
+    parsed = Options.of(options)
+    if parsed.capture != "none":
+        raise ValueError("a compiled program captures no CUDA graphs: leave out `capture`")
+    return Program(_Reader(program, parsed).read())
 
 
 def load_compiled(path: t.Union[str, os.PathLike]) -> Program:

@@ -19,6 +19,7 @@ class Options:
 
     rules: files, or names of the library. pipeline: one of theirs; "" rewrites nothing. params of the rules as {"tp": 2}. backend: eager, cpu, interpreter, cuda; auto: cpu or cuda, by the
     tensors' device. driver of cuda: the CUDA driver, or host, which emulates a device on CPU tensors.
+    capture: "torch" captures whole graphs on a device as PyTorch's CUDA graphs, "piecewise" each part between PyTorch's ops; "none" launches.
     own_attention: Piecewise runs calls of vLLM's attention, each as a new sequence; by default the program runs them, because it owns their caches.
     frozen: the backend prepacks weights. Changes that PyTorch counts take effect at once; others raise Error at a later call. Not for training.
     prove: prove each rewrite, by its rule or individually; the report names those that are not proved.
@@ -31,6 +32,7 @@ class Options:
     params: Params = ()
     backend: str = "auto"
     driver: str = "cuda"
+    capture: str = "none"
     own_attention: bool = False
     frozen: bool = False
     prove: bool = False
@@ -56,15 +58,28 @@ class Options:
                 raise ValueError(f"piecewise's option `{name}` must be {kind.words}, not {value!r}") from None
         if values.get("frozen") and values.get("backend", "auto") not in ("auto", "cpu"):
             raise ValueError("piecewise can freeze weights only with the backend `cpu`: leave out `frozen`, or `backend`")
-        if values.get("driver", "cuda") not in ("cuda", "host"):
-            raise ValueError(f"piecewise's option `driver` must be cuda or host, not {values['driver']!r}")
-        return cls(**values)
+        for name, allowed in (("driver", ("cuda", "host")), ("capture", ("none", "torch", "piecewise"))):
+            if name in values and values[name] not in allowed:
+                raise ValueError(f"piecewise's option `{name}` must be {', '.join(allowed[:-1])} or {allowed[-1]}, not {values[name]!r}")
+        out = cls(**values)
+        if out.capture != "none":
+            if out.backend not in ("auto", "cuda"):
+                raise ValueError(f"piecewise captures only launches on a device, not the backend `{out.backend}`: leave out `capture`, or `backend`")
+            if out.frozen:
+                raise ValueError("piecewise cannot capture graphs with frozen weights: leave out `capture`, or `frozen`")
+        return out
 
-
-def check_mode(mode: t.Any) -> None:
-    """Raises ValueError for any mode of torch.compile: Piecewise has none."""
-    if mode not in (None, "default"):
-        raise ValueError(f"piecewise has no mode `{mode}`: leave it out, and use options instead, such as {{'frozen': True}}")
+    def with_mode(self, mode: t.Any) -> "Options":
+        """Returns the options for a mode of torch.compile; raises ValueError for an unknown mode, or one that contradicts `capture`."""
+        if mode in (None, "default"):
+            return self
+        if mode != "reduce-overhead":
+            raise ValueError(
+                f"piecewise has no mode `{mode}`, only `reduce-overhead`: leave it out, and use options instead, such as {{'frozen': True}}"
+            )
+        if self.capture == "piecewise":
+            raise ValueError('the mode `reduce-overhead` is the option "capture": "torch", but the backend has "piecewise": leave out one of them')
+        return Options.of({**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)}, "capture": "torch"})
 
 
 class _Kind(t.NamedTuple):

@@ -37,7 +37,7 @@ def _tags(node: Node) -> t.Container[torch.Tag]:
     return node.target.tags if isinstance(node.target, torch._ops.OpOverload) else ()
 
 
-def _bodies(node: Node) -> t.List[torch.fx.GraphModule]:
+def bodies_of(node: Node) -> t.List[torch.fx.GraphModule]:
     """Returns the graphs among a call's arguments."""
     values = [attribute(node.graph.owning_module, n.target) for n in node.all_input_nodes if n.op == "get_attr"]
     return [value for value in values if isinstance(value, torch.fx.GraphModule)]
@@ -46,7 +46,7 @@ def _bodies(node: Node) -> t.List[torch.fx.GraphModule]:
 def is_ordered(node: Node) -> bool:
     """Returns True if the call's order is observable: it draws random numbers, writes, or has an effect."""
     if isinstance(node.target, torch._ops.HigherOrderOperator):
-        return True if not (bodies := _bodies(node)) else any(is_ordered(n) for body in bodies for n in body.graph.nodes)
+        return True if not (bodies := bodies_of(node)) else any(is_ordered(n) for body in bodies for n in body.graph.nodes)
     return node.op.startswith("call_") and (torch.Tag.nondeterministic_seeded in _tags(node) or node.is_impure())
 
 

@@ -47,6 +47,8 @@ class GraphReport:
     )  # with `prove`, a row for each rule that fired, as in `pwr opt --prove`
     not_proved: t.List[t.Dict[str, t.Any]] = dataclasses.field(default_factory=list)  # with `prove`, a row for each rewrite that is not proved
     warm: bool = False  # an earlier process rewrote it
+    captures: int = 0  # recorded so far; PyTorch's own are not counted
+    not_captured: str = ""  # why its calls are launched despite the option `capture`; for some sizes only, if there are captures
     parts: t.List[Part] = dataclasses.field(default_factory=list)  # a single part if no PyTorch call separates the calls
     origin: t.Callable[[], t.Any] = lambda: None  # the function or module it is a part of, while that is alive
     weights: t.Dict[int, weakref.ref] = dataclasses.field(default_factory=dict)  # the first one of each model that called it, by identity
@@ -82,6 +84,8 @@ class GraphReport:
             + (f"; PyTorch's own: {left}" if left else "")
             + (f"; rewrites: {rewrites}" if rewrites else "")
             + (f"; {self.proved}" if self.options.prove else "")
+            + (f"; {counted(self.captures, 'capture')}" if self.captures else "")
+            + (f"; not captured: {self.not_captured}" if self.not_captured else "")
         )
 
     @property

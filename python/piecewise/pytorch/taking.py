@@ -23,6 +23,7 @@ from .frozen import FrozenWeights
 from .hosted import HostCalls
 from .options import FROZEN, Options
 from .partition import Part, Partition
+from .recording import Captured
 from .reports import GraphReport
 from .reports import Part as PartReport
 from .staying import Staying
@@ -72,7 +73,7 @@ class _Rewritten:
 class _Taken(t.NamedTuple):
     """A compiled part."""
 
-    call: Call
+    call: t.Union[Call, Captured]
     rewritten: _Rewritten
     report: PartReport
     warm: bool
@@ -205,7 +206,7 @@ class Taking:
         if graph.writes:
             raise Refused("it writes inputs")
         if engine == "cuda":
-            return self._on_device(module, imported, rewritten, graph, warm, place)
+            return self._on_device(module, imported, rewritten, graph, warm, place, static)
         hosted = HostCalls.of(module.graph, rewritten.left)
         compiled = _piecewise.Compiled(graph, engine, hosted.functions(imported.operators), over, options.frozen)
         call = Call(imported, graph, compiled, hosted, FrozenWeights(compiled, options.check) if options.frozen else None)
@@ -213,7 +214,14 @@ class Taking:
         return _Taken(call, rewritten, PartReport(graph, compiled.summary, read), warm)
 
     def _on_device(
-        self, module: torch.fx.GraphModule, imported: FxImport, rewritten: _Rewritten, graph: _piecewise.Graph, warm: bool, place: torch.device
+        self,
+        module: torch.fx.GraphModule,
+        imported: FxImport,
+        rewritten: _Rewritten,
+        graph: _piecewise.Graph,
+        warm: bool,
+        place: torch.device,
+        static: t.Container[int],
     ) -> _Taken:
         """Compiles for a device, where every op needs a kernel: raises _Unsupported for those that stay PyTorch's."""
         if self._options.frozen:
@@ -230,6 +238,8 @@ class Taking:
             graph = before
         compiled = OnDevice(device, place, graph, sizes)
         call = Call(imported, graph, compiled, HostCalls.of(module.graph, ()))
+        if self._options.capture == "piecewise":
+            call = Captured(call, static, place, self._report)
         return _Taken(call, rewritten, PartReport(graph, compiled.summary, read), warm)
 
     def _rewritten(self, imported: FxImport) -> t.Tuple[_Rewritten, bool]:

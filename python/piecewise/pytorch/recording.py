@@ -1,0 +1,270 @@
+"""CUDA graphs of calls, one for each set of sizes: inputs are copied into fixed buffers, the graph is replayed, and results are copied out.
+
+On a device, PyTorch's torch.cuda.CUDAGraph records the stream. On the emulator, `_Emulated` records the launches and PyTorch's ops, and replays them without
+the Python code between them. Invariant: a replay computes what the call would compute with these arguments.
+"""
+from __future__ import annotations
+
+import collections
+import dataclasses
+import logging
+import threading
+import typing as t
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from .calls import arguments_of
+from .devices import is_recording, recording, stream_of
+from .hosted import laid_out
+from .reports import GraphReport
+from .storage import Place
+
+_log = logging.getLogger("piecewise")
+_GRAPHS = 32  # sets of sizes and weights whose graphs a call keeps, for each thread
+_ALLOCATIONS = ("aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty", "aten::new_empty_strided", "aten::empty_permuted")
+_SIZES = ("aten::sym_size", "aten::sym_stride", "aten::sym_numel", "aten::sym_storage_offset")
+
+
+class NotCapturable(Exception):
+    """Raised while a call is recorded, with the reason why a CUDA graph cannot contain it."""
+
+
+def _tensors(value: t.Any) -> t.List[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage()._cdata
+
+
+class _Emulated(TorchDispatchMode):
+    """A CUDA graph of the emulator: launches and PyTorch's ops, in order, on tensors that stay where they are."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, place: torch.device, pool: t.Any):
+        super().__init__()
+        self._steps: t.List[t.Callable[[], t.Any]] = []
+        self._held: t.List[t.Any] = []  # memory of the launches
+
+    def record(self, call: t.Callable[[], t.Any]) -> t.Any:
+        with recording(self._launch), self:
+            return call()
+
+    def replay(self) -> None:
+        for step in self._steps:
+            step()
+
+    def _launch(self, launch: t.Callable[[], None], arena: t.Any) -> None:
+        self._steps.append(launch)
+        self._held.append(arena)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        self._held.append((args, out))
+        name = func._schema.name if isinstance(func, torch._ops.OpOverload) else str(func)
+        if name in _SIZES or name in _ALLOCATIONS:
+            return out
+        if any(isinstance(leaf, (bool, int, float, complex)) for leaf in tree_leaves(out)):
+            raise NotCapturable(f"{name} reads a number from memory")
+        given = {_memory(x) for x in _tensors((args, kwargs))}
+        fresh = [(i, x) for i, x in enumerate(_tensors(out)) if _memory(x) not in given]
+        if any(torch._debug_has_internal_overlap(x) != 0 for _, x in fresh):
+            raise NotCapturable(f"elements of a result of {name} share memory")
+        if fresh or isinstance(func, torch._ops.OpOverload) and func._schema.is_mutable:  # views stay as they are
+            self._steps.append(lambda: self._again(func, args, kwargs, fresh))
+        return out
+
+    @staticmethod
+    def _again(func: t.Any, args: t.Any, kwargs: t.Any, fresh: t.List[t.Tuple[int, torch.Tensor]]) -> None:
+        out = _tensors(func(*args, **kwargs))
+        for i, to in fresh:
+            to.copy_(out[i])
+
+
+class _OfPyTorch:
+    """A CUDA graph of PyTorch."""
+
+    def __init__(self, place: torch.device, pool: t.Any):
+        self._graph, self._pool = torch.cuda.CUDAGraph(), pool
+
+    def record(self, call: t.Callable[[], t.Any]) -> t.Any:
+        with torch.cuda.graph(self._graph, pool=self._pool, capture_error_mode="thread_local"):
+            out = call()
+        self._graph.replay()  # a capture does not run
+        return out
+
+    def replay(self) -> None:
+        self._graph.replay()
+
+
+class _Buffer(t.NamedTuple):
+    """Fixed memory for an argument, in the argument's layout."""
+
+    argument: int
+    memory: torch.Tensor
+    tensor: torch.Tensor
+    place: t.Optional[Place]  # None: row-major
+
+    @classmethod
+    def of(cls, argument: int, x: torch.Tensor) -> _Buffer:
+        place = Place(tuple(x.shape), x.stride(), 0)
+        memory = torch.empty(place.span, dtype=x.dtype, device=x.device)
+        return cls(argument, memory, memory.as_strided(place.sizes, place.strides), None if x.is_contiguous() else place)
+
+    def fill(self, x: torch.Tensor) -> None:
+        if self.place is None:
+            self.tensor.copy_(x)
+        else:
+            laid_out(x, self.place, self.memory)
+
+
+class _Result(t.NamedTuple):
+    """A tensor that a recorded call returns: its layout in an argument's memory, or in a copy of fixed memory."""
+
+    argument: int  # -1: none
+    memory: int  # index of the memory, if there is no argument
+    dtype: torch.dtype
+    sizes: t.Tuple[int, ...]
+    strides: t.Tuple[int, ...]
+    offset: int  # bytes from the argument's first element, or from the beginning of the memory
+    whole: bool  # the argument itself
+
+
+class _Recorded:
+    """A recorded call for fixed sizes and weights."""
+
+    def __init__(self, graph: t.Any, call: t.Callable[[t.List[t.Any]], t.Any], args: t.Sequence[t.Any], static: t.Container[int]):
+        self._graph = graph
+        self._buffers = [_Buffer.of(i, x) for i, x in enumerate(args) if isinstance(x, torch.Tensor) and i not in static]
+        self._fill(args)
+        given = list(args)
+        for buffer in self._buffers:
+            given[buffer.argument] = buffer.tensor
+        results = self._graph.record(lambda: call(list(given)))
+        owners = {_memory(x): i for i, x in enumerate(given) if isinstance(x, torch.Tensor)}
+        memories: t.Dict[int, int] = {}
+        self._memories: t.List[torch.Tensor] = []
+        self._results = [self._result(x, given, owners, memories) if isinstance(x, torch.Tensor) else x for x in results]
+
+    def _fill(self, args: t.Sequence[t.Any]) -> None:
+        for buffer in self._buffers:
+            buffer.fill(args[buffer.argument])
+
+    def _result(self, x: torch.Tensor, given: t.Sequence[t.Any], owners: t.Mapping[int, int], memories: t.Dict[int, int]) -> _Result:
+        if x.layout != torch.strided or x.is_conj() or x.is_neg():
+            raise NotCapturable("a result is not a plain tensor")
+        memory, at = _memory(x), x.storage_offset() * x.element_size()
+        if memory in owners and x.numel():
+            i = owners[memory]
+            of = given[i]
+            whole = x is of or (x.dtype, x.shape, x.stride(), at) == (of.dtype, of.shape, of.stride(), of.storage_offset() * of.element_size())
+            return _Result(i, -1, x.dtype, tuple(x.shape), x.stride(), at - of.storage_offset() * of.element_size(), whole)
+        if memory not in memories:
+            memories[memory] = len(self._memories)
+            self._memories.append(torch.empty(0, dtype=torch.uint8, device=x.device).set_(x.untyped_storage()))
+        return _Result(-1, memories[memory], x.dtype, tuple(x.shape), x.stride(), at, False)
+
+    def out(self, args: t.Sequence[t.Any]) -> t.List[t.Any]:
+        """Returns the results of the last replay: views of the arguments, and of copies of fixed memory."""
+        copies = [memory.clone() for memory in self._memories]
+        return [self._out(x, args, copies) if isinstance(x, _Result) else x for x in self._results]
+
+    @staticmethod
+    def _out(x: _Result, args: t.Sequence[t.Any], copies: t.Sequence[torch.Tensor]) -> torch.Tensor:
+        if x.whole:
+            return args[x.argument]
+        of, start = copies[x.memory] if x.argument < 0 else args[x.argument], 0
+        if x.argument >= 0:
+            start = of.storage_offset() * of.element_size()
+        return torch.empty(0, dtype=x.dtype, device=of.device).set_(
+            of.untyped_storage(), (start + x.offset) // x.dtype.itemsize, x.sizes, x.strides
+        )
+
+    def __call__(self, args: t.Sequence[t.Any]) -> t.List[t.Any]:
+        self._fill(args)
+        self._graph.replay()
+        return self.out(args)
+
+
+@dataclasses.dataclass
+class _Graphs:
+    """The graphs of one thread, by sizes and weights; None for those that ran once, False for those that cannot be recorded."""
+
+    by_key: t.MutableMapping[t.Any, t.Any] = dataclasses.field(default_factory=collections.OrderedDict)
+    pools: t.Dict[int, t.Any] = dataclasses.field(default_factory=dict)  # by stream
+    running: bool = False
+
+
+class Captured:
+    """A compiled call that is launched at first, recorded the second time, and replayed from then on, for each set of sizes.
+
+    Threads and streams have graphs of their own, as these have fixed memory. A call within a capture, or within itself, is launched.
+    """
+
+    def __init__(self, call: t.Callable[[t.List[t.Any]], t.Any], static: t.Container[int], place: torch.device, report: GraphReport):
+        self._boxed_call = True
+        self._call, self._static, self._place, self._report = call, static, place, report
+        self._kind = _OfPyTorch if place.type == "cuda" else _Emulated
+        self._local = threading.local()
+
+    def _key(self, args: t.Sequence[t.Any]) -> t.Any:
+        """Returns what a graph is recorded for; None if none can be."""
+        key: t.List[t.Any] = [torch.is_inference_mode_enabled()]
+        for i, x in enumerate(args):
+            if isinstance(x, torch.Tensor):
+                if type(x) not in (torch.Tensor, torch.nn.Parameter) or x.layout != torch.strided or x.is_conj() or x.is_neg() or x.device != self._place:
+                    return None
+                key.append((x.data_ptr() if i in self._static else None, x.dtype, x.shape, x.stride()))
+            elif x is None or isinstance(x, (bool, int, float, str)):
+                key.append((type(x), x))
+            else:
+                return None
+        return tuple(key)
+
+    def __call__(self, *given):
+        args = arguments_of(given)
+        graphs = getattr(self._local, "graphs", None)
+        if graphs is None:
+            graphs = self._local.graphs = _Graphs()
+        key = None if graphs.running or is_recording(self._place) else self._key(args)
+        if key is None:
+            return self._call(args)
+        stream = stream_of(self._place)
+        key = (stream, *key)
+        known = graphs.by_key.pop(key, False) if (seen := key in graphs.by_key) else None
+        graphs.by_key[key] = known
+        if len(graphs.by_key) > _GRAPHS:
+            graphs.by_key.pop(next(iter(graphs.by_key)))
+        if not seen or known is False:
+            return self._call(args)
+        graphs.running = True
+        try:
+            out = self._record(graphs, key, args) if known is None else known(args)
+        finally:
+            graphs.running = False
+        args.clear()
+        return out
+
+    def _record(self, graphs: _Graphs, key: t.Any, args: t.List[t.Any]) -> t.List[t.Any]:
+        """Records a call. If that fails, it is launched, here and later, and raises its own errors."""
+        if self._place.type == "cuda" and key[0] not in graphs.pools:
+            graphs.pools[key[0]] = torch.cuda.graph_pool_handle()
+        state = torch.get_rng_state() if self._place.type == "cpu" else None
+        try:
+            made = _Recorded(self._kind(self._place, graphs.pools.get(key[0])), self._call, args, self._static)
+            out = made.out(args)
+        except Exception as why:
+            if state is not None:
+                torch.set_rng_state(state)
+            out = self._call(list(args))
+            graphs.by_key[key] = False
+            self._report.not_captured = str(why)
+            _log.warning("a call is launched at these sizes, because it cannot be captured: %s", why)
+            return out
+        graphs.by_key[key] = made
+        self._report.captures += 1
+        return out
