@@ -88,6 +88,7 @@ def main():
         [ROOT / "tests/torch/symbols.py"],
         [ROOT / "tests/torch/compiled.py", *corpus],
         [ROOT / "tests/torch/device.py", *corpus],
+        [ROOT / "tests/torch/capture.py", *corpus],
         [ROOT / "tests/torch/frozen.py", *corpus],
         [ROOT / "tests/torch/partial.py"],
         [ROOT / "tests/torch/usage.py"],

@@ -180,9 +180,7 @@ class _Recorded:
         of, start = copies[x.memory] if x.argument < 0 else args[x.argument], 0
         if x.argument >= 0:
             start = of.storage_offset() * of.element_size()
-        return torch.empty(0, dtype=x.dtype, device=of.device).set_(
-            of.untyped_storage(), (start + x.offset) // x.dtype.itemsize, x.sizes, x.strides
-        )
+        return torch.empty(0, dtype=x.dtype, device=of.device).set_(of.untyped_storage(), (start + x.offset) // x.dtype.itemsize, x.sizes, x.strides)
 
     def __call__(self, args: t.Sequence[t.Any]) -> t.List[t.Any]:
         self._fill(args)
@@ -216,7 +214,13 @@ class Captured:
         key: t.List[t.Any] = [torch.is_inference_mode_enabled()]
         for i, x in enumerate(args):
             if isinstance(x, torch.Tensor):
-                if type(x) not in (torch.Tensor, torch.nn.Parameter) or x.layout != torch.strided or x.is_conj() or x.is_neg() or x.device != self._place:
+                if (
+                    type(x) not in (torch.Tensor, torch.nn.Parameter)
+                    or x.layout != torch.strided
+                    or x.is_conj()
+                    or x.is_neg()
+                    or x.device != self._place
+                ):
                     return None
                 key.append((x.data_ptr() if i in self._static else None, x.dtype, x.shape, x.stride()))
             elif x is None or isinstance(x, (bool, int, float, str)):

@@ -1,0 +1,452 @@
+#!/usr/bin/env python3
+"""Captured calls of torch.compile on the emulated device: the same bits as launched calls, whatever the caller does between them.
+
+    capture.py [--corpus FILE] [--seed N] [--sequences N] [TEST …]
+
+The corpus is that of compiled.py.
+"""
+import argparse
+import copy
+import gc
+import importlib
+import inspect
+import random
+import resource
+import sys
+import threading
+import unittest
+import warnings
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch._inductor import compile_fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._pytree import tree_leaves
+
+import compiled
+from compiled import Block, sized
+from piecewise import pytorch as front
+from piecewise.pytorch import capturing, recording
+from piecewise.pytorch.options import Options
+
+EMULATED = {"backend": "cuda", "driver": "host"}
+KINDS = ("torch", "piecewise")
+SETTINGS = argparse.Namespace(seed=1, sequences=100)
+
+LIBRARY = torch.library.Library("pw_capture_test", "DEF")
+LIBRARY.define("odd(Tensor x) -> Tensor")
+LIBRARY.define("waits(Tensor x) -> Tensor", tags=(torch.Tag.cudagraph_unsafe,))
+
+
+def odd(x):
+    if x.numel() and x.flatten()[0] < 0:
+        raise ValueError("planted")
+    return x * 2
+
+
+LIBRARY.impl("odd", odd, "CPU")
+LIBRARY.impl("odd", lambda x: torch.empty_like(x), "Meta")
+LIBRARY.impl("waits", lambda x: x * 2, "CPU")
+LIBRARY.impl("waits", lambda x: torch.empty_like(x), "Meta")
+
+
+class Case(compiled.Case):
+    def setUp(self):
+        super().setUp()
+        change = torch._dynamo.config.patch(recompile_limit=1000, accumulated_recompile_limit=1000, fail_on_recompile_limit_hit=True)
+        change.__enter__()  # beyond the limit, eager PyTorch would be compared
+        self.addCleanup(change.__exit__, None, None, None)
+
+
+def same_bits(want, got):
+    """True if both are equal bit for bit, with equal shapes, strides and dtypes."""
+    pairs = list(zip(tree_leaves(want), tree_leaves(got)))
+    return all(
+        a == b
+        if not isinstance(a, torch.Tensor)
+        else (a.shape, a.dtype, a.stride()) == (b.shape, b.dtype, b.stride()) and a.flatten().view(torch.uint8).equal(b.flatten().view(torch.uint8))
+        for a, b in pairs
+    )
+
+
+def on_device(function, capture, dynamic=None):
+    return torch.compile(function, backend="piecewise", dynamic=dynamic, options={**EMULATED, "capture": capture})
+
+
+class Captured:
+    """Runs the tests of a case with captures, which the third call of a size replays."""
+
+    def same(self, function, *inputs, calls=2, **how):
+        return super().same(function, *inputs, calls=calls + 3, **EMULATED, capture=self.capture, **how)
+
+
+def cases(capture):
+    """The cases of compiled.py whose calls a device runs."""
+
+    class Writes(Captured, compiled.Writes):
+        def test_custom_op_that_writes(self):
+            x = torch.randn(4, 3)
+            self.same_without_gradients(lambda x: torch.ops.pw_test.scale_(x, 2.0) or x + 1, x)
+
+    class Random(Captured, compiled.Random):
+        pass
+
+    class Parts(Captured, compiled.Parts):
+        pass
+
+    class Training(compiled.Training):
+        options = {**EMULATED, "capture": capture}
+
+    made = {one.__name__ + capture.capitalize(): one for one in (Writes, Random, Parts, Training)}
+    for name, one in made.items():
+        one.capture, one.__name__, one.__qualname__ = capture, name, name
+    return made
+
+
+globals().update({name: one for kind in KINDS for name, one in cases(kind).items()})
+
+
+class Replays(Case):
+    def captured(self, function, capture, *inputs):
+        """Calls a function often; returns its reports."""
+        call = on_device(function, capture)
+        with torch.no_grad():
+            for _ in range(4):
+                self.assertTrue(same_bits(function(*inputs), call(*inputs)))
+        return front.report(call)
+
+    def test_python_does_not_run_again(self):
+        for kind in KINDS:
+            self.setUp()
+            runs, original = [], recording._Recorded.__call__
+            recording._Recorded.__call__ = lambda recorded, args: (runs.append(recorded), original(recorded, args))[1]
+            try:
+                (report,) = self.captured(lambda x: (x + 1) * 2, kind, torch.randn(4, 4))
+            finally:
+                recording._Recorded.__call__ = original
+            self.assertEqual((len(runs), report.captures, report.not_captured), (2, 1, ""))
+            self.assertIn("1 capture", str(report))
+
+    def test_results_are_the_callers(self):
+        """A later call does not change an earlier result; views of one result, and of an argument, stay views."""
+        for kind in KINDS:
+            self.setUp()
+            call = on_device(lambda x: ((y := x * 2).t(), y.view(-1), y, x.view(-1), x), kind)
+            with torch.no_grad():
+                for i in range(5):
+                    x = torch.full((3, 4), float(i))
+                    t, flat, y, view, whole = call(x)
+                    y[0, 1] = 100
+                    view[2] = 50
+                    self.assertEqual((t[1, 0].item(), flat[1].item(), x[0, 2].item()), (100, 100, 50))
+                    self.assertIs(whole, x)
+                    if i:
+                        self.assertTrue(last.equal(torch.full((4,), 2.0 * (i - 1))))
+                    last = y[1]
+
+    def test_weights(self):
+        """Changed and replaced weights, and other models of a class, are seen."""
+        for kind in KINDS:
+            self.setUp()
+            models = [Block().eval() for _ in range(2)]
+            calls = [on_device(model, kind) for model in models]
+            plain = [on_device(model, "none") for model in models]
+            with torch.no_grad():
+                for i in range(12):
+                    at, x = i % 2, torch.randn(3, 16)
+                    self.assertTrue(same_bits(plain[at](x), calls[at](x)), i)
+                    if i % 3 == 0:
+                        models[at].up.weight.mul_(1.5)
+                    if i % 5 == 0:
+                        models[at].down.weight.data = torch.randn(16, 64)
+
+    def test_random_numbers(self):
+        for kind in KINDS:
+            self.setUp()
+            model = compiled.Dropping().train()
+            call, plain = on_device(model, kind), on_device(model, "none")
+            with torch.no_grad():
+                for seed in range(5):
+                    outs = []
+                    for one in (plain, call):
+                        torch.manual_seed(seed)
+                        outs += [one(torch.ones(4, 32)), one(torch.ones(4, 32))]
+                    self.assertTrue(same_bits(outs[:2], outs[2:]))
+
+    def test_graphs_are_bounded(self):
+        for kind in KINDS:
+            self.setUp()
+            call = on_device(lambda x: x * 2 + 1, kind, dynamic=True)
+            with torch.no_grad():
+                for _ in range(3):
+                    for n in range(2, 2 + 2 * recording._GRAPHS):
+                        self.assertTrue(call(torch.ones(n)).equal(torch.full((n,), 3.0)))
+                self.assertEqual(sum(report.captures for report in front.report(call)), 0)  # each was dropped before its second call
+                for n in range(2, 2 + recording._GRAPHS):
+                    for _ in range(3):
+                        self.assertTrue(call(torch.ones(n)).equal(torch.full((n,), 3.0)))
+            self.assertEqual(sum(report.captures for report in front.report(call)), recording._GRAPHS)
+
+    def test_memory_does_not_grow(self):
+        for kind in KINDS:
+            self.setUp()
+            call = on_device(Block().eval(), kind, dynamic=True)
+            inputs = [torch.randn(n, 16) for n in (512, 1024, 2048)]
+            with torch.no_grad():
+                for i in range(500):
+                    if i == 30:
+                        gc.collect()
+                        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                    call(inputs[i % 3 if i % 10 == 0 else 0])
+            self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, 8_000)  # KiB; 470 results of 32 KiB have 15 000
+
+
+class Refusals(Case):
+    def refusal(self, function, *inputs, capture="torch", **options):
+        call = torch.compile(function, backend="piecewise", options={**EMULATED, "capture": capture, **options})
+        with torch.no_grad():
+            for _ in range(3):
+                got = [x.clone() for x in inputs]
+                want = [x.clone() for x in inputs]
+                self.assertTrue(same_bits((function(*want), want), (call(*got), got)))
+        (report,) = front.report(call)
+        return report.not_captured
+
+    def test_reasons(self):
+        self.assertIn("waits.default waits for the device", self.refusal(lambda x: torch.ops.pw_capture_test.waits(x + 1) * 2, torch.randn(8)))
+        self.setUp()
+        self.assertIn("between the elements", self.refusal(lambda x: x.as_strided((2, 2), (4, 2)) + 1, torch.randn(3, 4)))
+
+    def test_on_the_cpu(self):
+        for how in ({"mode": "reduce-overhead"}, {"options": {"capture": "torch"}}, {"options": {"capture": "piecewise"}}):
+            self.setUp()
+            call = torch.compile(lambda x: x + 1, backend="piecewise", **how)
+            self.assertTrue(call(torch.ones(2)).equal(torch.full((2,), 2.0)))
+            (report,) = front.report(call)
+            self.assertEqual(report.not_captured, "it runs on the CPU")
+
+    def test_mode(self):
+        call = torch.compile(lambda x: x + 1, backend=front.Backend(**EMULATED), mode="reduce-overhead")
+        for _ in range(3):
+            self.assertTrue(call(torch.ones(2)).equal(torch.full((2,), 2.0)))
+        self.assertEqual(front.graphs()[0].captures, 1)
+        with self.assertRaisesRegex(ValueError, "leave out one of them"):
+            Options.of({"capture": "piecewise"}).with_mode("reduce-overhead")
+
+    def test_values_of_options(self):
+        for given, said in (
+            ({"capture": "all"}, "`capture` must be none, torch or piecewise, not 'all'"),
+            ({"capture": "torch", "backend": "cpu"}, "not the backend `cpu`"),
+            ({"capture": "torch", "frozen": True}, "frozen weights"),
+        ):
+            with self.assertRaisesRegex(ValueError, said):
+                Options.of(given)
+        program = torch.export.export(Block().eval(), (torch.randn(2, 16),))
+        with self.assertRaisesRegex(ValueError, "captures no CUDA graphs"):
+            front.compile_export(program, capture="torch")
+
+
+class Trees(Case):
+    """What PyTorch's cudagraph trees are given, without a GPU."""
+
+    def traced(self, function, *devices):
+        with FakeTensorMode():
+            return make_fx(function)(*[torch.empty(4, 8, device=device) for device in devices])
+
+    def test_arguments(self):
+        module = self.traced(lambda x, y: (torch.relu(x) + y, x), "cuda:1", "cuda:1")
+        place, seen = torch.device("cuda:1"), {}
+        signature = inspect.signature(compile_fx.cudagraphify)
+
+        def cudagraphify(*args, **kwargs):
+            seen.update(signature.bind(*args, **kwargs).arguments)
+            return lambda args: ["captured", *args]
+
+        original, compile_fx.cudagraphify = compile_fx.cudagraphify, cudagraphify
+        try:
+            self.assertEqual(capturing.why_launched(module, place), "")
+            call = capturing.in_trees(list, module, {1}, place, "backward")
+        finally:
+            compile_fx.cudagraphify = original
+        self.assertEqual(call([1, 2]), ["captured", 1, 2])
+        self.assertTrue(call._boxed_call)
+        self.assertEqual((seen["static_input_idxs"], seen["device_index"]), ((1,), 1))
+        self.assertEqual((seen["is_backward"], seen["is_inference"], len(seen["stack_traces"]), len(seen["placeholders"])), (True, False, 2, 2))
+
+    def test_refused(self):
+        place = torch.device("cuda:0")
+        for function, devices, said in (
+            (lambda x: (x.add_(1),), ["cuda:0"], "may write an argument"),
+            (lambda x: (x.cpu(),), ["cuda:0"], "not a strided tensor on cuda:0"),
+            (lambda x, y: (torch.relu(x), y), ["cuda:0", "cpu"], "not a strided tensor on cuda:0"),
+        ):
+            self.assertIn(said, capturing.why_launched(self.traced(function, *devices), place))
+
+    def test_backward_of_a_launched_forward(self):
+        module, capture = self.traced(lambda x: (x + 1,), "cuda:0"), capturing.Capturing()
+        forward, backward = front.GraphReport("forward", Options()), front.GraphReport("backward", Options())
+        self.assertIs(capture.wrap(list, module, "planted", (), torch.device("cuda:0"), forward), list)
+        self.assertIs(capture.wrap(list, module, "", (), torch.device("cuda:0"), backward), list)
+        self.assertEqual((forward.not_captured, backward.not_captured), ("planted", "its forward graph is launched"))
+
+
+class Decoder(nn.Module):
+    """A layer with a cache that it writes, and an op of one's own that may raise."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(32, 8))
+        self.block, self.narrow, self.wide = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 16)
+
+    def forward(self, x, other, sign):
+        rows = x.shape[0]
+        y = torch.relu(self.block(x)) + other * 0.5
+        self.seen[:rows] += y
+        y = torch.ops.pw_capture_test.odd(y.abs() * sign)
+        y = torch.softmax(self.wide(y), -1)[:, :8] * self.narrow(y)
+        return y, y.t(), self.seen.sum(0), x, y[:1]
+
+
+def laid_out(rng, n):
+    """A tensor of n rows of 8 in one of several layouts."""
+    kind = rng.randrange(5)
+    if kind == 0:
+        return torch.randn(8, n).t()
+    if kind == 1:
+        return torch.randn(n, 11)[:, 2:10]
+    if kind == 2:
+        return torch.randn(8 * n + 1)[1:].view(n, 8)
+    if kind == 3:
+        return torch.randn(1, 8).expand(n, 8)
+    return torch.randn(n, 8)
+
+
+class Sequences(Case):
+    """Random sequences of calls."""
+
+    def sequence(self, seed, kind, steps=8):
+        rng = random.Random(seed)
+        model = self.model
+        state = copy.deepcopy(model.state_dict())
+        torch.manual_seed(seed)
+        for step in range(steps):
+            n = rng.randrange(1, 6) if rng.randrange(3) else 3
+            x = laid_out(rng, n)
+            other = x if rng.randrange(4) == 0 else x.flip(0)[:n] if rng.randrange(4) == 0 else laid_out(rng, n)
+            sign = torch.tensor(-1.0 if rng.randrange(6) == 0 else 1.0)
+            said = f"--seed {seed}, {kind}, step {step}, {n} rows"
+            outcomes = []
+            for call in (self.launched, self.calls[kind]):
+                with torch.no_grad():
+                    for name, value in state.items():
+                        model.state_dict()[name].copy_(value)
+                    try:
+                        out = call(x, other, sign)
+                    except ValueError as why:
+                        out = str(why)
+                    outcomes.append((out, copy.deepcopy(model.state_dict())))
+            if isinstance(outcomes[0][0], str) or isinstance(outcomes[1][0], str):
+                self.assertEqual(outcomes[0][0], outcomes[1][0], said)
+            else:
+                self.assertTrue(same_bits(outcomes[0], outcomes[1]), said)
+                self.assertTrue(outcomes[1][0][3] is x, said)
+            state = outcomes[0][1]
+            if rng.randrange(8) == 0:
+                with torch.no_grad():
+                    state["wide.weight"].mul_(0.9)
+
+    def setUp(self):
+        super().setUp()
+        self.model = Decoder().eval()
+        self.launched = on_device(self.model, "none", dynamic=True)
+        self.calls = {kind: on_device(self.model, kind, dynamic=True) for kind in KINDS}
+
+    def test_sequences(self):
+        print(f"--seed {SETTINGS.seed}", flush=True)
+        for i in range(SETTINGS.sequences):
+            self.sequence(SETTINGS.seed + i, KINDS[(SETTINGS.seed + i) % 2])
+        for kind in KINDS if SETTINGS.sequences > 20 else ():
+            reports = front.report(self.calls[kind])
+            self.assertGreater(sum(report.captures for report in reports if report.options.capture == kind), 3)
+
+    def test_threads(self):
+        """Two threads with changing sizes get their own numbers."""
+        print(f"--seed {SETTINGS.seed}", flush=True)
+        model = Block().eval()
+        launched, calls = on_device(model, "none", dynamic=True), [on_device(model, kind, dynamic=True) for kind in KINDS]
+        inputs = [torch.randn(n, 16) for n in range(2, 9)]
+        with torch.no_grad():
+            want = [launched(x) for x in inputs]
+            for call in calls:
+                call(inputs[0]), call(inputs[1])
+        errors = []
+
+        def run(thread):
+            rng = random.Random(SETTINGS.seed + thread)
+            torch._dynamo.config.recompile_limit = 1000  # a thread has settings of its own
+            try:
+                with torch.no_grad():
+                    for i in range(150):
+                        at = rng.randrange(len(inputs))
+                        got = calls[rng.randrange(2)](inputs[at])
+                        assert same_bits(want[at], got), (SETTINGS.seed, thread, i, at)
+            except BaseException as error:  # noqa: B036 (raised again)
+                errors.append(error)
+
+        threads = [threading.Thread(target=run, args=(thread,)) for thread in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+
+
+def of_corpus(models):
+    class Corpus(Case):
+        def check(self, name, dynamic):
+            """Compares launched and captured calls of a model, some of them with other sizes."""
+            model, inputs, dims = models.R[name]()
+            model.eval()
+            for kind in KINDS:
+                self.setUp()
+                launched, call = on_device(model, "none", dynamic), on_device(model, kind, dynamic)
+                for size in (None, 5, None, 5, None, 5, 2) if dynamic and dims else (None, None, None):
+                    given = inputs if size is None else sized(inputs, dims, size)
+                    with torch.no_grad():
+                        want, got = launched(*[x.clone() for x in given]), call(*[x.clone() for x in given])
+                    self.assertTrue(same_bits(want, got), (name, kind, size))
+                graphs = [graph for graph in front.graphs() if graph.options.capture == kind]
+                self.assertEqual([graph.not_captured for graph in graphs], [""] * len(graphs), name)
+                self.assertGreater(sum(graph.captures for graph in graphs), 0, name)
+
+        def test_models(self):
+            for name in ("mlp", "swiglu", "nanogpt", "llama"):
+                for dynamic in (False, True):
+                    with self.subTest(model=name, dynamic=dynamic):
+                        self.check(name, dynamic)
+
+    return Corpus
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, default=compiled.ROOT.parent / "shared/peers/corpus/models.py")
+    parser.add_argument("--seed", type=int, default=SETTINGS.seed)
+    parser.add_argument("--sequences", type=int, default=SETTINGS.sequences)
+    parser.add_argument("tests", nargs="*", metavar="TEST")
+    arguments = parser.parse_args()
+    SETTINGS.seed, SETTINGS.sequences = arguments.seed, arguments.sequences
+    warnings.filterwarnings("ignore")
+    if arguments.corpus.exists():
+        sys.path.insert(0, str(arguments.corpus.parent))
+        sys.modules["__main__"].Corpus = of_corpus(importlib.import_module(arguments.corpus.stem))
+    else:
+        print(f"SKIPPED: the corpus of models: there is no {arguments.corpus}", file=sys.stderr)
+    unittest.main(argv=[sys.argv[0], *arguments.tests], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
