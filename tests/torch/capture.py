@@ -175,6 +175,70 @@ class Replays(Case):
                         outs += [one(torch.ones(4, 32)), one(torch.ones(4, 32))]
                     self.assertTrue(same_bits(outs[:2], outs[2:]))
 
+    def test_exception_while_recording(self):
+        """The second call of a size, which would be recorded, raises; later ones are recorded."""
+        for kind in KINDS:
+            self.setUp()
+            call = on_device(lambda x: torch.ops.pw_capture_test.odd(x * 2) + 1, kind)
+            x = torch.ones(8)
+            with torch.no_grad():
+                for sign in (1, -1, 1, -1, -1, 1, 1):
+                    if sign < 0:
+                        with self.assertRaisesRegex(ValueError, "planted"):
+                            call(-x)
+                    else:
+                        self.assertTrue(call(x).equal(torch.full((8,), 5.0)))
+            (report,) = front.report(call)
+            self.assertEqual(report.not_captured, "")
+            self.assertGreater(report.captures, 0)
+
+    def test_inference_mode(self):
+        """Inference mode and other modes have graphs of their own, and results of each."""
+        for kind in KINDS:
+            self.setUp()
+            model = Block().eval()
+            call, plain = on_device(model, kind), on_device(model, "none")
+            for i in range(8):
+                x = torch.randn(3, 16)
+                with torch.inference_mode() if i % 2 else torch.no_grad():
+                    want, got = plain(x), call(x)
+                self.assertTrue(same_bits(want, got))
+                self.assertEqual(want.is_inference(), got.is_inference())
+
+    def test_checked(self):
+        for kind in KINDS:
+            self.setUp()
+            model = nn.Sequential(nn.Embedding(10, 16), Block()).eval()
+            call = torch.compile(model, backend="piecewise", options={**EMULATED, "capture": kind, "check": True})
+            with torch.no_grad():
+                for _ in range(4):
+                    x = torch.randint(0, 10, (3, 5))
+                    self.assertLessEqual(compiled.difference(model(x), call(x)), compiled.CLOSE)
+
+    @torch._functorch.config.patch(donated_buffer=False)  # otherwise no graph can be retained
+    def test_training(self):
+        """Gradients of launched and captured steps are equal bit for bit, also with accumulation, a second backward and other sizes."""
+        for kind in KINDS:
+            self.setUp()
+            models = [Block() for _ in range(2)]
+            models[1].load_state_dict(models[0].state_dict())
+            calls = on_device(models[0], "none", dynamic=True), on_device(models[1], kind, dynamic=True)
+            for step in range(10):
+                x, losses = torch.randn(3 + step % 2, 16), []
+                for model, call in zip(models, calls):
+                    given = x.clone().requires_grad_()
+                    loss = call(given).square().sum()
+                    loss.backward(retain_graph=step % 3 == 0)
+                    if step % 3 == 0:
+                        loss.backward()
+                    losses.append([loss.detach(), given.grad, [p.grad.clone() for p in model.parameters()]])
+                    with torch.no_grad():
+                        for p in model.parameters():
+                            p.sub_(p.grad, alpha=1e-4)
+                    if step % 2:
+                        model.zero_grad()
+                self.assertTrue(same_bits(losses[0], losses[1]), (kind, step))
+
     def test_graphs_are_bounded(self):
         for kind in KINDS:
             self.setUp()

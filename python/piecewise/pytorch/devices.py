@@ -81,6 +81,11 @@ def is_recording(place: torch.device) -> bool:
     return torch.cuda.is_current_stream_capturing() if place.type == "cuda" else getattr(_recording, "note", None) is not None
 
 
+def on_device(place: torch.device) -> t.ContextManager[None]:
+    """Makes a GPU current; does nothing on the emulator."""
+    return torch.cuda._DeviceGuard(index_of(place)) if place.type == "cuda" else contextlib.nullcontext()
+
+
 def stream_of(place: torch.device) -> int:
     """Returns PyTorch's current stream; 0 on the emulator."""
     return torch._C._cuda_getCurrentRawStream(index_of(place)) if place.type == "cuda" else 0

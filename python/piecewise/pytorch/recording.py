@@ -10,13 +10,14 @@ import dataclasses
 import logging
 import threading
 import typing as t
+import weakref
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from .calls import arguments_of
-from .devices import is_recording, recording, stream_of
+from .devices import is_recording, on_device, recording, stream_of
 from .hosted import laid_out
 from .reports import GraphReport
 from .storage import Place
@@ -188,12 +189,38 @@ class _Recorded:
         return self.out(args)
 
 
+class _Key:
+    """What a graph is recorded for, with its hash."""
+
+    def __init__(self, value: t.Hashable):
+        self._value, self._hash = value, hash(value)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or isinstance(other, _Key) and self._value == other._value
+
+
+class _Weights(t.NamedTuple):
+    """The weights of a call, which later calls mostly have too."""
+
+    seen: t.List[weakref.ref]
+    addresses: t.List[int]
+    key: _Key
+
+    def are(self, tensors: t.Sequence[torch.Tensor]) -> bool:
+        """Returns True if these are the same tensors at the same addresses; Dynamo's guards imply that their layouts are the same."""
+        return all(ref() is x for ref, x in zip(self.seen, tensors)) and self.addresses == [x.data_ptr() for x in tensors]
+
+
 @dataclasses.dataclass
 class _Graphs:
     """The graphs of one thread, by sizes and weights; None for those that ran once, False for those that cannot be recorded."""
 
-    by_key: t.MutableMapping[t.Any, t.Any] = dataclasses.field(default_factory=collections.OrderedDict)
+    by_key: t.OrderedDict[t.Any, t.Any] = dataclasses.field(default_factory=collections.OrderedDict)
     pools: t.Dict[int, t.Any] = dataclasses.field(default_factory=dict)  # by stream
+    weights: t.Optional[_Weights] = None  # of the last call
     running: bool = False
 
 
@@ -203,46 +230,57 @@ class Captured:
     Threads and streams have graphs of their own, as these have fixed memory. A call within a capture, or within itself, is launched.
     """
 
-    def __init__(self, call: t.Callable[[t.List[t.Any]], t.Any], static: t.Container[int], place: torch.device, report: GraphReport):
+    def __init__(self, call: t.Callable[[t.List[t.Any]], t.Any], static: t.Iterable[int], place: torch.device, report: GraphReport):
         self._boxed_call = True
-        self._call, self._static, self._place, self._report = call, static, place, report
+        self._call, self._static, self._place, self._report = call, sorted(static), place, report
+        self._is_static = frozenset(self._static)
         self._kind = _OfPyTorch if place.type == "cuda" else _Emulated
         self._local = threading.local()
 
-    def _key(self, args: t.Sequence[t.Any]) -> t.Any:
+    def _key(self, graphs: _Graphs, args: t.Sequence[t.Any]) -> t.Optional[_Key]:
         """Returns what a graph is recorded for; None if none can be."""
-        key: t.List[t.Any] = [torch.is_inference_mode_enabled()]
-        for i, x in enumerate(args):
-            if isinstance(x, torch.Tensor):
-                if (
-                    type(x) not in (torch.Tensor, torch.nn.Parameter)
-                    or x.layout != torch.strided
-                    or x.is_conj()
-                    or x.is_neg()
-                    or x.device != self._place
-                ):
-                    return None
-                key.append((x.data_ptr() if i in self._static else None, x.dtype, x.shape, x.stride()))
-            elif x is None or isinstance(x, (bool, int, float, str)):
-                key.append((type(x), x))
-            else:
-                return None
-        return tuple(key)
+        weights = self._key_of_weights(graphs, [args[i] for i in self._static])
+        parts = [self._part(x) for i, x in enumerate(args) if i not in self._is_static]
+        if weights is None or None in parts:
+            return None
+        return _Key((stream_of(self._place), torch.is_inference_mode_enabled(), weights, *parts))
+
+    def _key_of_weights(self, graphs: _Graphs, weights: t.Sequence[torch.Tensor]) -> t.Optional[_Key]:
+        if graphs.weights is not None and graphs.weights.are(weights):
+            return graphs.weights.key
+        parts = [self._part(x) for x in weights]
+        if None in parts or not all(isinstance(x, torch.Tensor) for x in weights):
+            return None
+        addresses = [x.data_ptr() for x in weights]
+        graphs.weights = _Weights([weakref.ref(x) for x in weights], addresses, _Key((*addresses, *parts)))
+        return graphs.weights.key
+
+    def _part(self, x: t.Any) -> t.Optional[t.Tuple[t.Any, ...]]:
+        """Returns what a graph needs of an argument besides its address; None if it cannot have such an argument."""
+        if isinstance(x, torch.Tensor):
+            plain = type(x) in (torch.Tensor, torch.nn.Parameter) and x.layout == torch.strided and not x.is_conj() and not x.is_neg()
+            return (x.dtype, x.shape, x.stride()) if plain and x.device == self._place else None
+        if isinstance(x, float):
+            return float, x.hex()  # 0 and -0 are equal
+        return (type(x), x) if x is None or isinstance(x, (bool, int, str)) else None
 
     def __call__(self, *given):
         args = arguments_of(given)
+        with on_device(self._place):
+            return self._run(args)
+
+    def _run(self, args: t.List[t.Any]) -> t.Any:
         graphs = getattr(self._local, "graphs", None)
         if graphs is None:
             graphs = self._local.graphs = _Graphs()
-        key = None if graphs.running or is_recording(self._place) else self._key(args)
+        key = None if graphs.running or is_recording(self._place) else self._key(graphs, args)
         if key is None:
             return self._call(args)
-        stream = stream_of(self._place)
-        key = (stream, *key)
-        known = graphs.by_key.pop(key, False) if (seen := key in graphs.by_key) else None
-        graphs.by_key[key] = known
+        seen = key in graphs.by_key
+        known = graphs.by_key.setdefault(key)
+        graphs.by_key.move_to_end(key)
         if len(graphs.by_key) > _GRAPHS:
-            graphs.by_key.pop(next(iter(graphs.by_key)))
+            graphs.by_key.popitem(last=False)
         if not seen or known is False:
             return self._call(args)
         graphs.running = True
@@ -253,13 +291,14 @@ class Captured:
         args.clear()
         return out
 
-    def _record(self, graphs: _Graphs, key: t.Any, args: t.List[t.Any]) -> t.List[t.Any]:
+    def _record(self, graphs: _Graphs, key: _Key, args: t.List[t.Any]) -> t.List[t.Any]:
         """Records a call. If that fails, it is launched, here and later, and raises its own errors."""
-        if self._place.type == "cuda" and key[0] not in graphs.pools:
-            graphs.pools[key[0]] = torch.cuda.graph_pool_handle()
+        stream = stream_of(self._place)
+        if self._place.type == "cuda" and stream not in graphs.pools:
+            graphs.pools[stream] = torch.cuda.graph_pool_handle()
         state = torch.get_rng_state() if self._place.type == "cpu" else None
         try:
-            made = _Recorded(self._kind(self._place, graphs.pools.get(key[0])), self._call, args, self._static)
+            made = _Recorded(self._kind(self._place, graphs.pools.get(stream)), self._call, args, self._is_static)
             out = made.out(args)
         except Exception as why:
             if state is not None:
