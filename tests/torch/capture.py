@@ -6,6 +6,7 @@
 The corpus is that of compiled.py.
 """
 import argparse
+import contextlib
 import copy
 import gc
 import importlib
@@ -15,6 +16,7 @@ import resource
 import sys
 import threading
 import unittest
+import unittest.mock
 import warnings
 from pathlib import Path
 
@@ -338,6 +340,25 @@ class Trees(Case):
         self.assertTrue(call._boxed_call)
         self.assertEqual((seen["static_input_idxs"], seen["device_index"]), ((1,), 1))
         self.assertEqual((seen["is_backward"], seen["is_inference"], len(seen["stack_traces"]), len(seen["placeholders"])), (True, False, 2, 2))
+
+    def test_graph_of_a_part(self):
+        """The recording of a part uses the pool and the stream of its device, and runs it once."""
+        done, pool = [], unittest.mock.Mock(handle=(0, 1), stream="stream")
+        signature = inspect.signature(torch.cuda.graph.__init__)
+
+        @contextlib.contextmanager
+        def graph(*args, **kwargs):
+            done.append(signature.bind(None, *args, **kwargs).arguments)
+            yield
+            done.append("end")
+
+        made = unittest.mock.Mock(replay=lambda: done.append("replay"))
+        with unittest.mock.patch.multiple(torch.cuda, graph=graph, CUDAGraph=lambda: made):
+            recorded = recording._OfPyTorch(pool)
+            self.assertEqual(recorded.record(lambda: done.append("call") or 3), 3)
+            recorded.replay()
+        self.assertEqual(done[1:], ["call", "end", "replay", "replay"])
+        self.assertEqual((done[0]["cuda_graph"], done[0]["pool"], done[0]["stream"]), (made, (0, 1), "stream"))
 
     def test_refused(self):
         place = torch.device("cuda:0")

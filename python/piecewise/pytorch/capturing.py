@@ -94,10 +94,15 @@ def in_trees(
     """Returns a call that PyTorch captures, for each set of sizes, as it captures Inductor's."""
     from torch._inductor.compile_fx import cudagraphify
 
+    def boxed(args: t.List[t.Any]) -> t.Any:
+        out = call(args)
+        args.clear()  # PyTorch requires it, also of a call that PyTorch runs
+        return out
+
     (output,) = module.graph.find_nodes(op="output")
     constants = [attribute(module, node.target) for node in module.graph.find_nodes(op="get_attr")]
     captured = cudagraphify(
-        call,
+        boxed,
         tuple(sorted(static)),
         device_index=index_of(place),
         stack_traces=[value.stack_trace if isinstance(value, torch.fx.Node) else None for value in output.args[0]],

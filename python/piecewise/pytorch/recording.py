@@ -45,7 +45,7 @@ class _Emulated(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, place: torch.device, pool: t.Any):
+    def __init__(self) -> None:
         super().__init__()
         self._steps: t.List[t.Callable[[], t.Any]] = []
         self._held: t.List[t.Any] = []  # memory of the launches
@@ -86,14 +86,21 @@ class _Emulated(TorchDispatchMode):
             to.copy_(out[i])
 
 
+class _Pool:
+    """Memory of graphs that are replayed in order, and the stream that they are recorded on; PyTorch's own may be another device's."""
+
+    def __init__(self, place: torch.device):
+        self.handle, self.stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream(place)
+
+
 class _OfPyTorch:
     """A CUDA graph of PyTorch."""
 
-    def __init__(self, place: torch.device, pool: t.Any):
+    def __init__(self, pool: _Pool):
         self._graph, self._pool = torch.cuda.CUDAGraph(), pool
 
     def record(self, call: t.Callable[[], t.Any]) -> t.Any:
-        with torch.cuda.graph(self._graph, pool=self._pool, capture_error_mode="thread_local"):
+        with torch.cuda.graph(self._graph, pool=self._pool.handle, stream=self._pool.stream, capture_error_mode="thread_local"):
             out = call()
         self._graph.replay()  # a capture does not run
         return out
@@ -219,7 +226,7 @@ class _Graphs:
     """The graphs of one thread, by sizes and weights; None for those that ran once, False for those that cannot be recorded."""
 
     by_key: t.OrderedDict[t.Any, t.Any] = dataclasses.field(default_factory=collections.OrderedDict)
-    pools: t.Dict[int, t.Any] = dataclasses.field(default_factory=dict)  # by stream
+    pools: t.Dict[int, _Pool] = dataclasses.field(default_factory=dict)  # by stream
     weights: t.Optional[_Weights] = None  # of the last call
     running: bool = False
 
@@ -234,7 +241,6 @@ class Captured:
         self._boxed_call = True
         self._call, self._static, self._place, self._report = call, sorted(static), place, report
         self._is_static = frozenset(self._static)
-        self._kind = _OfPyTorch if place.type == "cuda" else _Emulated
         self._local = threading.local()
 
     def _key(self, graphs: _Graphs, args: t.Sequence[t.Any]) -> t.Optional[_Key]:
@@ -291,14 +297,19 @@ class Captured:
         args.clear()
         return out
 
+    def _graph(self, graphs: _Graphs) -> t.Union[_OfPyTorch, _Emulated]:
+        if self._place.type != "cuda":
+            return _Emulated()
+        stream = stream_of(self._place)
+        if stream not in graphs.pools:
+            graphs.pools[stream] = _Pool(self._place)
+        return _OfPyTorch(graphs.pools[stream])
+
     def _record(self, graphs: _Graphs, key: _Key, args: t.List[t.Any]) -> t.List[t.Any]:
         """Records a call. If that fails, it is launched, here and later, and raises its own errors."""
-        stream = stream_of(self._place)
-        if self._place.type == "cuda" and stream not in graphs.pools:
-            graphs.pools[stream] = torch.cuda.graph_pool_handle()
         state = torch.get_rng_state() if self._place.type == "cpu" else None
         try:
-            made = _Recorded(self._kind(self._place, graphs.pools.get(stream)), self._call, args, self._is_static)
+            made = _Recorded(self._graph(graphs), self._call, args, self._is_static)
             out = made.out(args)
         except Exception as why:
             if state is not None:
