@@ -302,12 +302,12 @@ class Refusals(Case):
             Options.of({"capture": "piecewise"}).with_mode("reduce-overhead")
 
     def test_values_of_options(self):
-        for given, said in (
+        for given, message in (
             ({"capture": "all"}, "`capture` must be none, torch or piecewise, not 'all'"),
             ({"capture": "torch", "backend": "cpu"}, "not the backend `cpu`"),
             ({"capture": "torch", "frozen": True}, "frozen weights"),
         ):
-            with self.assertRaisesRegex(ValueError, said):
+            with self.assertRaisesRegex(ValueError, message):
                 Options.of(given)
         program = torch.export.export(Block().eval(), (torch.randn(2, 16),))
         with self.assertRaisesRegex(ValueError, "captures no CUDA graphs"):
@@ -315,7 +315,7 @@ class Refusals(Case):
 
 
 class Trees(Case):
-    """What PyTorch's cudagraph trees are given, without a GPU."""
+    """Arguments of PyTorch's cudagraph trees and CUDA graphs, without a GPU."""
 
     def traced(self, function, *devices):
         with FakeTensorMode():
@@ -362,12 +362,12 @@ class Trees(Case):
 
     def test_refused(self):
         place = torch.device("cuda:0")
-        for function, devices, said in (
+        for function, devices, message in (
             (lambda x: (x.add_(1),), ["cuda:0"], "may write an argument"),
             (lambda x: (x.cpu(),), ["cuda:0"], "not a strided tensor on cuda:0"),
             (lambda x, y: (torch.relu(x), y), ["cuda:0", "cpu"], "not a strided tensor on cuda:0"),
         ):
-            self.assertIn(said, capturing.why_launched(self.traced(function, *devices), place))
+            self.assertIn(message, capturing.why_launched(self.traced(function, *devices), place))
 
     def test_backward_of_a_launched_forward(self):
         module, capture = self.traced(lambda x: (x + 1,), "cuda:0"), capturing.Capturing()
@@ -421,7 +421,7 @@ class Sequences(Case):
             x = laid_out(rng, n)
             other = x if rng.randrange(4) == 0 else x.flip(0)[:n] if rng.randrange(4) == 0 else laid_out(rng, n)
             sign = torch.tensor(-1.0 if rng.randrange(6) == 0 else 1.0)
-            said = f"--seed {seed}, {kind}, step {step}, {n} rows"
+            message = f"--seed {seed}, {kind}, step {step}, {n} rows"
             outcomes = []
             for call in (self.launched, self.calls[kind]):
                 with torch.no_grad():
@@ -433,10 +433,10 @@ class Sequences(Case):
                         out = str(why)
                     outcomes.append((out, copy.deepcopy(model.state_dict())))
             if isinstance(outcomes[0][0], str) or isinstance(outcomes[1][0], str):
-                self.assertEqual(outcomes[0][0], outcomes[1][0], said)
+                self.assertEqual(outcomes[0][0], outcomes[1][0], message)
             else:
-                self.assertTrue(same_bits(outcomes[0], outcomes[1]), said)
-                self.assertTrue(outcomes[1][0][3] is x, said)
+                self.assertTrue(same_bits(outcomes[0], outcomes[1]), message)
+                self.assertTrue(outcomes[1][0][3] is x, message)
             state = outcomes[0][1]
             if rng.randrange(8) == 0:
                 with torch.no_grad():

@@ -197,7 +197,7 @@ class _Recorded:
 
 
 class _Key:
-    """What a graph is recorded for, with its hash."""
+    """The sizes and weights of a recorded graph, with their hash."""
 
     def __init__(self, value: t.Hashable):
         self._value, self._hash = value, hash(value)
