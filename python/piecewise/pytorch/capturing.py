@@ -4,8 +4,6 @@ from __future__ import annotations
 import typing as t
 
 import torch
-from torch._inductor.cudagraph_utils import get_placeholder_info
-from torch._inductor.utils import get_first_incompatible_cudagraph_node
 from torch.utils._pytree import tree_leaves
 
 from .devices import index_of
@@ -19,6 +17,8 @@ _STRIDED = (torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_copy.de
 
 def why_launched(module: torch.fx.GraphModule, place: torch.device) -> str:
     """Returns why a graph cannot be captured; an empty text if it can."""
+    from torch._inductor.utils import get_first_incompatible_cudagraph_node
+
     given = {memory_of(node) for node in module.graph.find_nodes(op="placeholder")} - {None}
     if (unsafe := get_first_incompatible_cudagraph_node(module)) is not None:
         return f"{unsafe.target} waits for the device, or its sizes depend on numbers of its arguments"
@@ -93,6 +93,7 @@ def in_trees(
 ) -> t.Callable[..., t.Any]:
     """Returns a call that PyTorch captures, for each set of sizes, as it captures Inductor's."""
     from torch._inductor.compile_fx import cudagraphify
+    from torch._inductor.cudagraph_utils import get_placeholder_info
 
     def boxed(args: t.List[t.Any]) -> t.Any:
         out = call(args)

@@ -117,7 +117,9 @@ class Backend:
     def reset() -> None:
         """Drops PyTorch's CUDA graphs; torch._dynamo.reset calls it."""
         if torch.cuda.is_available():
-            torch._inductor.cudagraph_trees.reset_cudagraph_trees()
+            from torch._inductor.cudagraph_trees import reset_cudagraph_trees
+
+            reset_cudagraph_trees()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Backend) and self.options == other.options
