@@ -49,10 +49,10 @@ def machine():
     return f"One thread of {os.cpu_count()} cores, {processor()}, load {os.getloadavg()[0]:.1f} when it began."
 
 
-def write_section(path, title, lines):
-    """Replaces the section under the heading of this processor; other sections stay."""
+def write_section(path, title, lines, section=None):
+    """Replaces the section under this heading, by default that of this processor; other sections stay."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     sections = {part.split("\n", 1)[0]: part.split("\n", 1)[1].strip() for part in text.split("\n## ")[1:]}
-    sections[processor()] = "\n".join(lines).strip()
+    sections[section or processor()] = "\n".join(lines).strip()
     parts = [f"# {title}"] + [f"## {name}\n\n{part}" for name, part in sorted(sections.items())]
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
