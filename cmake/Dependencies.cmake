@@ -3,16 +3,10 @@ find_package(Threads REQUIRED)
 
 # What is built so runs on a machine that has nothing but libc: what else it needs is loaded when it is there.
 option(PW_STATIC "link everything but libc into each program" OFF)
-if(PW_STATIC)
-  add_link_options(-static-libstdc++ -static-libgcc)
-  find_path(PW_FMT_INCLUDE fmt/format.h REQUIRED)
-  add_library(fmt::fmt INTERFACE IMPORTED) # Debian has no libfmt.a
-  set_target_properties(fmt::fmt PROPERTIES
-    INTERFACE_INCLUDE_DIRECTORIES "${PW_FMT_INCLUDE}"
-    INTERFACE_COMPILE_DEFINITIONS FMT_HEADER_ONLY=1)
-else()
-  find_package(fmt REQUIRED)
+if(PW_STATIC) # not into the Python module, since a process has several modules and one C++ runtime
+  add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-static-libstdc++$<SEMICOLON>-static-libgcc>)
 endif()
+find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tl-expected REQUIRED)

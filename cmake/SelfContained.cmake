@@ -1,6 +1,6 @@
 # pw_self_contained(TARGET): what is installed needs no library but libc's and GCC's, so that it runs where nothing
 # was installed for it. fmt is compiled in, and --as-needed drops the shared one, which then defines nothing.
-if(NOT PW_STATIC AND fmt_VERSION VERSION_GREATER_EQUAL 9 AND fmt_VERSION VERSION_LESS 10)
+if(fmt_VERSION VERSION_GREATER_EQUAL 9 AND fmt_VERSION VERSION_LESS 10)
   add_library(pw_fmt OBJECT "${PROJECT_SOURCE_DIR}/cmake/fmt.cpp")
   target_link_libraries(pw_fmt PRIVATE fmt::fmt)
 endif()

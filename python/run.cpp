@@ -111,7 +111,8 @@ Result<GivenOutputs> run_on(const Graph& graph, const std::string& backend,
   }
   EngineList engines = builtin_engines();
   std::erase_if(engines, [](const StepEngineKind& engine) { return engine.can.capture; });
-  const auto engine = PW_TRY(open_engine(engines, backend, {}));
+  const EngineOptions options;
+  const auto engine = PW_TRY(open_engine(engines, backend, options));
   return run_given(graph, engine->whole(), inputs, std::move(symbols));
 }
 
