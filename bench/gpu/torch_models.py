@@ -296,7 +296,7 @@ def main():
     parser.add_argument("--driver", choices=("cuda", "host"), default="cuda")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS), metavar="NAME")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), metavar="NAME")
-    parser.add_argument("--past", type=int, default=512, help="tokens before a decoded one")
+    parser.add_argument("--past", type=int, default=128, help="tokens before a decoded one")
     parser.add_argument("--prompt", type=int, default=512, help="tokens of a prompt")
     parser.add_argument("--seconds", type=float, default=150, help="for everything; two thirds are for compiling")
     arguments = parser.parse_args()
