@@ -132,7 +132,7 @@ run_all() {
   part bench-gpu 30 "$bin/pw_bench_gpu" --driver "$driver" --cubins "${PW_GPU_CUBINS:-}" --more "$work/decoder.md" --output "$folder/gpu.md"
   part bench-tensor 40 "$bin/pw_bench_tensor" --driver "$driver" --cubins "${PW_GPU_CUBINS:-}" --more "$work/attention.md" \
     --output "$folder/tensor_cores.md"
-  torch_part torch-corpus 120 tests/torch/device.py --corpus "$corpus" Corpus
+  if [ -f "$corpus" ]; then torch_part torch-corpus 120 tests/torch/device.py --corpus "$corpus" Corpus; fi
 }
 
 case "${1:-}" in

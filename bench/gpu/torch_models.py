@@ -97,7 +97,7 @@ def compiled(torch, model, how):
     skips = counters["cudagraph_skips"]
     if "rules" in how:
         one = front.inductor_pass(*how.pop("rules"))
-        how["options"] = {"post_grad_custom_pre_pass": one}
+        how["options"] = {"post_grad_custom_pre_pass": one, "fx_graph_cache": False}  # a cached graph would report no rewrites
         return torch.compile(model.forward, fullgraph=True, dynamic=False, **how), lambda: "; ".join(sorted({*map(str, map(rewrites, one.done))}))
     if how.get("backend") == "piecewise":
         front.Backend(**how["options"])  # refuses an unknown option before anything is compiled
@@ -106,7 +106,7 @@ def compiled(torch, model, how):
 
 
 def uncaptured(count):
-    return f"{count} graphs were not captured" if count else ""
+    return f"graphs not captured: {count}" if count else ""
 
 
 def said(report):
