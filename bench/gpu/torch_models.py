@@ -101,7 +101,7 @@ def compiled(torch, model, how):
         return torch.compile(model.forward, fullgraph=True, dynamic=False, **how), lambda: "; ".join(sorted({*map(str, map(rewrites, one.done))}))
     if how.get("backend") == "piecewise":
         front.Backend(**how["options"])  # refuses an unknown option before anything is compiled
-        return torch.compile(model.forward, fullgraph=True, dynamic=False, **how), lambda: "; ".join(map(said, front.graphs()[known:]))
+        return torch.compile(model.forward, fullgraph=True, dynamic=False, **how), lambda: "; ".join(map(summary, front.graphs()[known:]))
     return torch.compile(model.forward, fullgraph=True, dynamic=False, **how), lambda: uncaptured(counters["cudagraph_skips"] - skips)
 
 
@@ -109,7 +109,7 @@ def uncaptured(count):
     return f"graphs not captured: {count}" if count else ""
 
 
-def said(report):
+def summary(report):
     return (
         f"PyTorch runs it: {report.refused}"
         if report.refused
@@ -154,7 +154,7 @@ class Measured:
         return error(self.exact, logits, 0.0)
 
     def compile(self, way):
-        """Compiles one way and compares its numbers; its row says what failed."""
+        """Compiles one way and compares its numbers; its row names what failed."""
         from stock import is_right
 
         row = self.rows[way] = {"way": way}
