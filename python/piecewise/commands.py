@@ -108,6 +108,22 @@ def _rules(session: _Session, given: RulesLike) -> Rules:
     return given if isinstance(given, Rules) else _piecewise.Session.rules(session, _texts(given))
 
 
+def _with_rules(
+    call: Callable[..., Any],
+    graph: GraphLike,
+    rules: RulesLike,
+    params: Params,
+    symbols: Symbols,
+    session: Optional[_Session],
+    log: Log,
+    *arguments: Any,
+) -> Any:
+    """Calls a function of the extension with a loaded graph, loaded rules and their params, then its own arguments and the log."""
+    context = _session_of(session, graph, rules)
+    loaded = _rules(context, rules)
+    return call(_graph(context, graph, symbols, log), loaded, _param_texts(params), *arguments, log)
+
+
 def check(
     files: Union[Path, Sequence[Path]], *, analysis: bool = True, proof: bool = True, session: Optional[_Session] = None, log: Log = None
 ) -> Rows:
@@ -151,10 +167,8 @@ def explain(
     Returns `rule`, `matches` (with a pipeline: rewrites), `range`, `otherwise`, `applied` (rule, builtin, pass, step, nodes, count) and `near_misses` (code, rule,
     at, message, nodes, taken_by, help, count, others, …).
     """
-    context = _session_of(session, graph, rules)
     options = {"before": before, "at": at, "most": most, "pieces": pieces, **({} if tokens is None else {"tokens": tokens})}
-    loaded = _rules(context, rules)
-    return _piecewise.explain(_graph(context, graph, symbols, log), loaded, _param_texts(params), rule, pipeline, options, log)
+    return _with_rules(_piecewise.explain, graph, rules, params, symbols, session, log, rule, pipeline, options)
 
 
 def match(
@@ -331,26 +345,7 @@ def generate(
     `quant`: none, fp8, fp8-token, fp8-group, or nvfp4. With `opaque`, a mixture of experts and latent attention are single ops that no engine runs.
     `shuffle` is a seed for another node order. Returns the Graph, in the session of load().
     """
-    sizes = {
-        "layers": layers,
-        "hidden": hidden,
-        "heads": heads,
-        "kv_heads": kv_heads,
-        "head": head,
-        "ffn": ffn,
-        "vocab": vocab,
-        "eps": eps,
-        "group": group,
-        "tp": tp,
-        "rank": rank,
-        "experts": experts,
-        "topk": topk,
-        "expert_ffn": expert_ffn,
-        "q_rank": q_rank,
-        "kv_rank": kv_rank,
-        "shuffle": shuffle,
-    }
-    options = {"quant": quant, "opaque": opaque, **{name: size for name, size in sizes.items() if size is not None}}
+    options = {name: value for name, value in locals().items() if name not in ("family", "session") and value is not None}
     return _piecewise.generate(session or shared_session(), family, options)
 
 
@@ -386,8 +381,6 @@ def opt(
     Returns `graphs` (for each graph of the pipeline, `variant`, "1-256" or "", and `graph`), and rows: `passes`, `rules` and `choices`, as `pwr opt --stats` prints them;
     with `prove` also `proofs` and `not_proved`, as `pwr opt --prove` does.
     """
-    context = _session_of(session, graph, rules)
-    loaded = _rules(context, rules)
     options = {
         "trace": os.fspath(trace or ""),
         "verify_each": verify_each,
@@ -395,7 +388,7 @@ def opt(
         "prove": prove,
         **({} if limit is None else {"limit": limit}),
     }
-    return _piecewise.optimize(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, os.fspath(output or ""), options, log)
+    return _with_rules(_piecewise.optimize, graph, rules, params, symbols, session, log, pipeline, os.fspath(output or ""), options)
 
 
 def fuzz_order(
@@ -416,9 +409,7 @@ def fuzz_order(
     Returns `orders` (rows of order, seed, nodes, hash and counts that differ), `different` (how many orders have a different result), and `difference`: None, or `order`,
     `seed`, `nodes`, `counts`, `difference` and `tests` (.pwr text that shows it).
     """
-    context = _session_of(session, graph, rules)
-    loaded = _rules(context, rules)
-    return _piecewise.fuzz_order(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, orders, seed, reduce, log)
+    return _with_rules(_piecewise.fuzz_order, graph, rules, params, symbols, session, log, pipeline, orders, seed, reduce)
 
 
 def _failure(command: str, timeout: float, code: str, tokens: Sequence[int], seed: int, runs: int) -> Dict[str, Any]:
@@ -445,10 +436,8 @@ def bisect(
 
     Returns `culprit` (at most one row: change, of, pass, rule, before and after), `reason`, `changes` and `runs`.
     """
-    context = _session_of(session, graph, rules)
-    loaded = _rules(context, rules)
     options = _failure(command, timeout, code, tokens, seed, runs)
-    return _piecewise.bisect(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, options, log)
+    return _with_rules(_piecewise.bisect, graph, rules, params, symbols, session, log, pipeline, options)
 
 
 def reduce(
@@ -493,23 +482,6 @@ def extract(
     return _piecewise.extract(_texts(files), {"solver": solver, "steps": steps, "seconds": seconds})
 
 
-def _planned(
-    call: Callable[..., Any],
-    graph: GraphLike,
-    rules: RulesLike,
-    pipeline: str,
-    params: Params,
-    symbols: Symbols,
-    session: Optional[_Session],
-    log: Log,
-    options: Mapping[str, Any],
-    *arguments: Any,
-) -> Any:
-    context = _session_of(session, graph, rules)
-    loaded = _rules(context, rules)
-    return call(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, *arguments, dict(options), log)
-
-
 def split(
     graph: GraphLike,
     rules: RulesLike = (),
@@ -526,7 +498,7 @@ def split(
 
     options: split_at (ops), fold, split (False: the whole graph is one piece). Returns a row for each piece, as `pwr split` prints them.
     """
-    return _planned(_piecewise.split, graph, rules, pipeline, params, symbols, session, log, options, os.fspath(output or ""))
+    return _with_rules(_piecewise.split, graph, rules, params, symbols, session, log, pipeline, os.fspath(output or ""), options)
 
 
 def plan(
@@ -547,7 +519,7 @@ def plan(
     Returns `counters` (rows of counter, number and vllm, its name there), and `graphs`: for each graph of the pipeline, `variant`, `plan` (the text of plan.json), `memory` (rows),
     `dispatch` (a row for each of `steps`) and `summary`.
     """
-    return _planned(_piecewise.plan, graph, rules, pipeline, params, symbols, session, log, options)
+    return _with_rules(_piecewise.plan, graph, rules, params, symbols, session, log, pipeline, options)
 
 
 def plan_diff(before: Path, after: Path) -> List[str]:
@@ -574,7 +546,7 @@ def sizes(
     Returns `rows` (traffic, graphs, set, us a step, % above least, % padding, % eager), and `chosen`: the sizes for each histogram.
     """
     names = [histograms] if isinstance(histograms, str) else list(histograms)
-    return _planned(_piecewise.sizes, graph, rules, pipeline, params, symbols, session, log, options, names, os.fspath(output or ""))
+    return _with_rules(_piecewise.sizes, graph, rules, params, symbols, session, log, pipeline, names, os.fspath(output or ""), options)
 
 
 def compile(
@@ -593,7 +565,7 @@ def compile(
 
     options: those of plan(), and archs (a list), fuse, strict, sources_only, schedules, tokens and dump. Returns the contents of report.json.
     """
-    return _planned(_piecewise.compile, graph, rules, pipeline, params, symbols, session, log, options, os.fspath(output))
+    return _with_rules(_piecewise.compile, graph, rules, params, symbols, session, log, pipeline, os.fspath(output), options)
 
 
 def tune(
@@ -612,7 +584,7 @@ def tune(
     options: those of plan(), and tokens (a list), archs (a list), strict, measure and output (the table of schedules, a file).
     Returns a row for each kernel, architecture and token count, as `pwr tune` prints them.
     """
-    return _planned(_piecewise.tune, graph, rules, pipeline, params, symbols, session, log, options)
+    return _with_rules(_piecewise.tune, graph, rules, params, symbols, session, log, pipeline, options)
 
 
 def _request(

@@ -7,14 +7,17 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 import _piecewise
 from _piecewise import Session as _Session
 
-from .commands import GraphLike, Log, Params, Path, Rows, RulesLike, Symbols, _graph, _param_texts, _rules, _session_of, _texts
+from .commands import GraphLike, Log, Params, Path, Rows, RulesLike, Symbols, _graph, _param_texts, _rules, _session_of, _texts, _with_rules
 
 __all__ = ["explore", "merge_studies", "read_study", "study", "study_page", "study_rows"]
 
 
-def _space_options(**options: Any) -> Dict[str, Any]:
-    """Returns the options common to explore and study. None is omitted, so that the item of `space` applies."""
-    out = {name: value for name, value in options.items() if value is not None}
+_SPACE = "space passes before by subsets values token_ranges over sample seed shard backend tokens repeats most".split()
+
+
+def _space_options(arguments: Mapping[str, Any]) -> Dict[str, Any]:
+    """Returns those arguments of explore or study that are options. None is omitted, so that the item of `space` applies."""
+    out = {name: arguments[name] for name in _SPACE if arguments.get(name) is not None}
     for name in ("passes", "before", "by"):
         if name in out:
             out[name] = list(out[name])
@@ -59,23 +62,8 @@ def explore(
     rows: `ends` (the best first, at most `most`), `thefts` and `pairs`; `settings`, if there are several; and `orders`, `graphs`,
     `runs`, `suggestion`.
     """
-    context = _session_of(session, graph, rules)
-    loaded = _rules(context, rules)
-    options = _space_options(
-        space=space,
-        passes=passes,
-        before=before,
-        by=by,
-        subsets=subsets,
-        values=values,
-        token_ranges=token_ranges,
-        over=over,
-        backend=backend,
-        tokens=tokens,
-        repeats=repeats,
-        most=most,
-    )
-    return _piecewise.explore(_graph(context, graph, symbols, log), loaded, _param_texts(params), pipeline, options, log)
+    options = _space_options(locals())
+    return _with_rules(_piecewise.explore, graph, rules, params, symbols, session, log, pipeline, options)
 
 
 def study(
@@ -107,25 +95,10 @@ def study(
 
     Graphs are paths, or named ones. Returns how many `units` there are, how many were `done` before, and `runs` of a pass.
     """
+    options = _space_options(locals())
     named = graphs if isinstance(graphs, Mapping) else {os.fspath(path): path for path in graphs}
     context = _session_of(session, *named.values(), rules)
     loaded = _rules(context, rules)
-    options = _space_options(
-        space=space,
-        passes=passes,
-        before=before,
-        by=by,
-        subsets=subsets,
-        values=values,
-        token_ranges=token_ranges,
-        over=over,
-        sample=sample,
-        seed=seed,
-        shard=shard,
-        backend=backend,
-        tokens=tokens,
-        repeats=repeats,
-    )
     given = [(name, _graph(context, graph, symbols, log)) for name, graph in named.items()]
     return _piecewise.study(given, loaded, _param_texts(params), pipeline, os.fspath(file), options, log)
 
