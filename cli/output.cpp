@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/io/standard_output.hpp"
+#include "base/io/write_all.hpp"
 #include "base/printable.hpp"
 #include "cli/progress.hpp"
 #include "cli/session.hpp"
@@ -56,12 +57,7 @@ void take_standard_output_for(std::string_view path) {
 void print_error(std::string_view text) {
   const ProgressPause pause;
   const PipeSignalHeld held;
-  while (!text.empty()) {
-    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
+  write_all(STDERR_FILENO, text);
 }
 
 void open_standard_streams() {

@@ -15,6 +15,7 @@
 
 #include "base/io/file.hpp"
 #include "base/io/read_paths.hpp"
+#include "base/io/write_all.hpp"
 #include "base/printable.hpp"
 #include "cli/output.hpp"
 #include "cli/session.hpp"
@@ -24,15 +25,6 @@ namespace {
 
 constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr auto kSettle = std::chrono::milliseconds(50);  // an editor may write in several steps
-
-void send(int to, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(to, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-}
 
 std::string receive(int from) {
   std::string out;
@@ -54,7 +46,8 @@ std::string run_child(const std::function<int()>& body) {
   if (child == 0) {
     ::close(ends[0]);
     const int code = finish_output(body());
-    for (const ReadPath& read : read_paths()) send(ends[1], read.path + '\0' + read.stamp + '\0');
+    for (const ReadPath& read : read_paths())
+      write_all(ends[1], read.path + '\0' + read.stamp + '\0');
     ::_exit(code);
   }
   ::close(ends[1]);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/io/file.hpp"
+#include "base/io/write_all.hpp"
 #include "codegen/toolchain.hpp"
 
 namespace pw {
@@ -26,26 +27,14 @@ struct SharedObject::Loaded {
   }
 };
 
-namespace {
-
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Result<SharedObject> SharedObject::load(std::string_view bytes) {
   SharedObject made;
   made.loaded_ = std::make_shared<Loaded>();
   Loaded& loaded = *made.loaded_;
   loaded.fd = ::memfd_create("piecewise", MFD_CLOEXEC);
-  if (loaded.fd >= 0 && write_all(loaded.fd, bytes))
+  if (loaded.fd >= 0 && write_all(loaded.fd, bytes).empty())
     loaded.handle =
         ::dlopen(fmt::format("/proc/self/fd/{}", loaded.fd).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!loaded.handle) {

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "base/io/write_all.hpp"
 #include "lsp/frames.hpp"
 #include "lsp/server.hpp"
 
@@ -123,13 +124,9 @@ class Worker {
   std::thread thread_;
 };
 
-void write_all(const std::string& text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const ssize_t wrote = ::write(STDOUT_FILENO, text.data() + at, text.size() - at);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) ::_exit(1);  // the client no longer reads answers
-    at += static_cast<std::size_t>(wrote);
-  }
+void send(const std::string& message) {
+  if (!write_all(STDOUT_FILENO, framed(message)).empty())
+    ::_exit(1);  // the client no longer reads answers
 }
 
 void read_frames(Events& events) {
@@ -212,7 +209,7 @@ class Service {
 
   Events events_;
   Worker checker_{events_}, analyst_{events_};
-  Server server_{[](const std::string& message) { write_all(framed(message)); }};
+  Server server_{send};
 };
 
 }  // namespace

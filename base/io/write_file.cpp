@@ -16,6 +16,7 @@
 #include "base/io/file.hpp"
 #include "base/io/standard_output.hpp"
 #include "base/io/unfinished_files.hpp"
+#include "base/io/write_all.hpp"
 #include "base/printable.hpp"
 
 namespace pw {
@@ -29,16 +30,6 @@ constexpr int kMostLinks = 40;  // the kernel's limit
 using Reason = std::string;
 
 Reason last_error() { return std::strerror(errno); }
-
-Reason write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return n == 0 ? "no more data can be written" : last_error();
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return {};
-}
 
 /// Closes a file. Closing can be the first call to report a full disk.
 Reason close_after(int fd, Reason why) {
@@ -190,6 +181,16 @@ Reason replace(const Destination& to, std::string_view content) {
 }
 
 }  // namespace
+
+std::string write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n == 0 ? "no more data can be written" : last_error();
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return {};
+}
 
 Status write_file(const std::string& path, std::string_view content) {
   Destination to;

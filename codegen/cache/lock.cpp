@@ -9,6 +9,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/io/write_all.hpp"
+
 namespace pw {
 
 FileLock::FileLock(const std::string& path)
@@ -28,13 +30,7 @@ std::string write_durably(const std::string& temporary, const std::string& path,
                           const std::string& bytes) {
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return std::strerror(errno);
-  std::string why;
-  for (std::size_t done = 0; done < bytes.size() && why.empty();) {
-    const ssize_t n = ::write(fd, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) why = n < 0 ? std::strerror(errno) : "nothing more is written";
-    if (n > 0) done += static_cast<std::size_t>(n);
-  }
+  std::string why = write_all(fd, bytes);
   if (why.empty() && ::fsync(fd) != 0) why = std::strerror(errno);
   if (::close(fd) != 0 && why.empty()) why = std::strerror(errno);
   if (why.empty() && std::rename(temporary.c_str(), path.c_str()) != 0) why = std::strerror(errno);

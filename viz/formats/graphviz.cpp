@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/dynamic_library.hpp"
+#include "base/io/write_all.hpp"
 
 namespace pw::viz {
 namespace {
@@ -25,17 +26,6 @@ constexpr double kMostPixels = 100e6;   // of a PNG: 400 MB during drawing
 constexpr double kPixelsPerPoint = 96.0 / 72.0;
 
 enum Exit : int { kDone = 0, kSyntax = 3, kLayout = 4, kTooLarge = 5, kRender = 6 };
-
-bool write_all(int file, const char* bytes, std::size_t count) {
-  while (count > 0) {
-    const ssize_t done = ::write(file, bytes, count);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    bytes += done;
-    count -= static_cast<std::size_t>(done);
-  }
-  return true;
-}
 
 int ignore_message(char*) { return 0; }
 
@@ -164,7 +154,7 @@ int render(const std::string& dot, const std::string& format, const char* engine
   unsigned int count = 0;
   if (graphviz.render(context, graph, format.c_str(), &bytes, &count) != 0 || count == 0)
     return kRender;
-  return write_all(file, bytes, count) ? kDone : kRender;
+  return write_all(file, {bytes, count}).empty() ? kDone : kRender;
 }
 
 using Clock = std::chrono::steady_clock;
