@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "algebra/union_find.hpp"
+
 namespace pw::discover {
 namespace {
 
@@ -60,10 +62,10 @@ class Sizes {
              apart == parts.end() ? std::vector<std::int64_t>{size} : apart->second) {
           atoms.push_back(values_.size());
           values_.push_back(part);
-          one_.push_back(one_.size());
         }
       }
     }
+    equal_.grow(values_.size());
   }
 
   std::optional<General> run() {
@@ -78,17 +80,13 @@ class Sizes {
 
  private:
   static std::string atom_name(std::size_t atom) { return fmt::format("@{:02}", atom); }
-  [[nodiscard]] std::size_t find(std::size_t atom) const {
-    while (one_[atom] != atom) atom = one_[atom];
-    return atom;
-  }
 
   TypeId input_type(std::size_t i) {
     Shape shape;
     for (const std::vector<std::size_t>& atoms : inputs_[i]) {
       DimId sum = context_.dims.constant(atoms.empty() ? 1 : 0);
       for (std::size_t atom : atoms)
-        sum = context_.dims.add(sum, context_.dims.symbol(atom_name(find(atom))));
+        sum = context_.dims.add(sum, context_.dims.symbol(atom_name(equal_.root(atom))));
       shape.push_back(sum);
     }
     return context_.types.get(context_.types[pair_.inputs[i]].dtype, shape);
@@ -159,7 +157,7 @@ class Sizes {
   std::optional<std::vector<DimId>> sums_of(DimId dim, const std::vector<DimId>& sizes) {
     std::vector<std::size_t> atoms;
     for (std::size_t atom = 0; atom < values_.size(); ++atom) {
-      if (find(atom) != atom) continue;
+      if (equal_.root(atom) != atom) continue;
       // Its coefficient in the sum: the growth of the sum when it grows by one.
       const Substitution none = all_at(0);
       Substitution one = none;
@@ -218,9 +216,9 @@ class Sizes {
     bool merged = false;
     for (std::size_t i = 0; i < in.size(); ++i)
       for (std::size_t j = i + 1; j < in.size(); ++j) {
-        const std::size_t a = find(atom_of(in[i])), b = find(atom_of(in[j]));
+        const std::size_t a = equal_.root(atom_of(in[i])), b = equal_.root(atom_of(in[j]));
         if ((block[i] >> j & 1) == 0 || a == b || values_[a] != values_[b]) continue;
-        one_[std::max(a, b)] = std::min(a, b);
+        equal_.join(a, b);
         merged = true;
       }
     changed_ |= merged || pair_up(types, holds);
@@ -245,10 +243,8 @@ class Sizes {
           with[atom_name(sums[j][part])] = context_.dims.symbol(atom_name(sums[i][part]));
         }
         if (!same || !holds(with)) continue;
-        for (std::size_t part = 0; part < sums[i].size(); ++part) {
-          const std::size_t a = find(sums[i][part]), b = find(sums[j][part]);
-          one_[std::max(a, b)] = std::min(a, b);
-        }
+        for (std::size_t part = 0; part < sums[i].size(); ++part)
+          equal_.join(sums[i][part], sums[j][part]);
         return true;
       }
     return false;
@@ -268,7 +264,7 @@ class Sizes {
   General named(General general) {
     Substitution with;
     for (std::size_t atom = 0; atom < values_.size(); ++atom) {
-      if (find(atom) != atom) continue;
+      if (equal_.root(atom) != atom) continue;
       const std::string name = symbol_name(general.symbols.names.size());
       with[atom_name(atom)] = context_.dims.symbol(name);
       general.symbols.names.push_back(name);
@@ -285,7 +281,7 @@ class Sizes {
   bool backwards_;
   std::vector<std::vector<std::vector<std::size_t>>> inputs_;  // atoms by input and axis
   std::vector<std::int64_t> values_;                           // by atom
-  std::vector<std::size_t> one_;                               // a union-find
+  UnionFind<std::size_t> equal_;                               // atoms
   bool changed_ = false;
 };
 

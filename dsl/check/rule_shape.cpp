@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <numeric>
 
+#include "algebra/union_find.hpp"
 #include "dsl/check/check.hpp"
 #include "dsl/syntax/suggest.hpp"
 
@@ -8,20 +8,7 @@ namespace pw {
 namespace {
 
 /// Disjoint sets of pattern values; a node joins all of its operands and results.
-class Pieces {
- public:
-  explicit Pieces(std::size_t n) : parent_(n) {
-    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
-  }
-  std::size_t root(std::size_t i) const {
-    while (parent_[i] != i) i = parent_[i];
-    return i;
-  }
-  void join(std::size_t a, std::size_t b) { parent_[root(a)] = root(b); }
-
- private:
-  std::vector<std::size_t> parent_;
-};
+using Pieces = UnionFind<std::size_t>;
 
 /// Returns the piece of each value, then of each node. Absent nodes connect nothing else.
 Pieces pieces_of(const Rule& rule, int negation) {

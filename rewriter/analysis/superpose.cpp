@@ -16,9 +16,9 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 
+#include "algebra/union_find.hpp"
 #include "rewriter/analysis/freeze.hpp"
 
 namespace pw {
@@ -27,18 +27,9 @@ namespace {
 using Pair = std::pair<PatternNodeId, PatternNodeId>;
 
 struct State {
-  std::vector<std::uint32_t> parent;  // of values: those of a, then those of b
+  UnionFind<std::uint32_t> values;  // those of a, then those of b
   std::vector<PatternNodeId> to_a, to_b;
   std::vector<Pair> pending;
-
-  std::uint32_t root(std::uint32_t v) const {
-    while (parent[v] != v) v = parent[v];
-    return v;
-  }
-  void unite(std::uint32_t a, std::uint32_t b) {
-    a = root(a), b = root(b);
-    parent[std::max(a, b)] = std::min(a, b);
-  }
 };
 
 /// Adds a tick to every name local to b; no text can contain it.
@@ -83,8 +74,7 @@ class Superposer {
   void seed(PatternNodeId i, PatternNodeId j) {
     if (!a_.nodes[i].own() || !b_.nodes[j].own() || a_.nodes[i].op != b_.nodes[j].op) return;
     State state;
-    state.parent.resize(a_.values.size() + b_.values.size());
-    std::iota(state.parent.begin(), state.parent.end(), 0u);
+    state.values.grow(a_.values.size() + b_.values.size());
     state.to_a.resize(b_.nodes.size());
     state.to_b.resize(a_.nodes.size());
     state.pending = {{i, j}};
@@ -123,7 +113,7 @@ class Superposer {
     state.to_b[i.index] = j;
     state.to_a[j.index] = i;
     for (std::size_t k = 0; k < a.results.size(); ++k)
-      state.unite(a.results[k].index, in_b(b.results[k]));
+      state.values.join(a.results[k].index, in_b(b.results[k]));
     if (rules_.context->ops[a.op].traits.commutative && a.operands.size() >= 2) {
       State swapped = state;
       unite_operands(swapped, a, b, true);
@@ -136,16 +126,16 @@ class Superposer {
   void unite_operands(State& state, const PatternNode& a, const PatternNode& b, bool swap) const {
     for (std::size_t k = 0; k < a.operands.size(); ++k) {
       const std::size_t other = swap && k < 2 ? 1 - k : k;
-      state.unite(a.operands[k].index, in_b(b.operands[other]));
+      state.values.join(a.operands[k].index, in_b(b.operands[other]));
     }
   }
 
   /// Merges two nodes that make one value; returns false if that is impossible.
   bool find_forced(State& state) const {
-    std::vector<PatternNodeId> makes_a(state.parent.size()), makes_b(state.parent.size());
-    std::vector<int> result(state.parent.size(), -1);
+    std::vector<PatternNodeId> makes_a(state.values.size()), makes_b(state.values.size());
+    std::vector<int> result(state.values.size(), -1);
     const auto place = [&](std::uint32_t value, int index) {
-      int& known = result[state.root(value)];
+      int& known = result[state.values.root(value)];
       const bool fits = known < 0 || known == index;
       known = index;
       return fits;
@@ -153,7 +143,7 @@ class Superposer {
     for (std::size_t i = 0; i < a_.nodes.size(); ++i)
       for (std::size_t k = 0; k < a_.nodes[PatternNodeId(i)].results.size(); ++k) {
         const std::uint32_t v = a_.nodes[PatternNodeId(i)].results[k].index;
-        PatternNodeId& maker = makes_a[state.root(v)];
+        PatternNodeId& maker = makes_a[state.values.root(v)];
         if ((maker.valid() && maker != PatternNodeId(i)) || !place(v, static_cast<int>(k)))
           return false;
         maker = PatternNodeId(i);
@@ -161,12 +151,12 @@ class Superposer {
     for (std::size_t j = 0; j < b_.nodes.size(); ++j)
       for (std::size_t k = 0; k < b_.nodes[PatternNodeId(j)].results.size(); ++k) {
         const std::uint32_t v = in_b(b_.nodes[PatternNodeId(j)].results[k]);
-        PatternNodeId& maker = makes_b[state.root(v)];
+        PatternNodeId& maker = makes_b[state.values.root(v)];
         if ((maker.valid() && maker != PatternNodeId(j)) || !place(v, static_cast<int>(k)))
           return false;
         maker = PatternNodeId(j);
       }
-    for (std::size_t v = 0; v < state.parent.size(); ++v)
+    for (std::size_t v = 0; v < state.values.size(); ++v)
       if (makes_a[v].valid() && makes_b[v].valid() && state.to_b[makes_a[v].index] != makes_b[v])
         state.pending.emplace_back(makes_a[v], makes_b[v]);
     return true;
@@ -176,11 +166,12 @@ class Superposer {
   using Readers = std::vector<std::vector<PatternNodeId>>;
   [[nodiscard]] Readers readers(const State& state, bool of_b) const {
     const Rule& rule = of_b ? b_ : a_;
-    Readers out(state.parent.size());
+    Readers out(state.values.size());
     for (std::size_t i = 0; i < rule.nodes.size(); ++i) {
       if ((of_b ? state.to_a : state.to_b)[i].valid()) continue;
       for (PatternValueId operand : rule.nodes[PatternNodeId(i)].operands) {
-        std::vector<PatternNodeId>& nodes = out[state.root(of_b ? in_b(operand) : operand.index)];
+        std::vector<PatternNodeId>& nodes =
+            out[state.values.root(of_b ? in_b(operand) : operand.index)];
         if (nodes.empty() || nodes.back() != PatternNodeId(i)) nodes.emplace_back(i);
       }
     }
@@ -193,13 +184,13 @@ class Superposer {
   bool close(const State& state) {
     const Readers over_a = readers(state, false), over_b = readers(state, true);
     for (PatternValueId v : a_.consumed) {
-      const std::uint32_t root = state.root(v.index);
+      const std::uint32_t root = state.values.root(v.index);
       if (over_b[root].empty()) continue;
       for (PatternNodeId i : over_a[root]) follow(state, i, over_b[root].front());
       return false;
     }
     for (PatternValueId v : b_.consumed) {
-      const std::uint32_t root = state.root(in_b(v));
+      const std::uint32_t root = state.values.root(in_b(v));
       if (over_a[root].empty()) continue;
       for (PatternNodeId j : over_b[root]) follow(state, over_a[root].front(), j);
       return false;
@@ -216,7 +207,7 @@ class Superposer {
     for (std::size_t i = 0; same_ && i < a_.nodes.size(); ++i)
       everything = everything && state.to_b[i] == PatternNodeId(i);
     std::vector<std::uint32_t> key;
-    for (std::uint32_t v = 0; v < state.parent.size(); ++v) key.push_back(state.root(v));
+    for (std::uint32_t v = 0; v < state.values.size(); ++v) key.push_back(state.values.root(v));
     for (PatternNodeId n : state.to_a) key.push_back(n.index);
     if (everything || !seen_.insert(key).second) return;
     if (std::optional<Superposition> made = merged(state)) out_.ways.push_back(std::move(*made));
@@ -226,7 +217,7 @@ class Superposer {
     Superposition out;
     out.shared_a = first_.first;
     out.shared_b = first_.second;
-    std::vector<PatternValueId> value_of(state.parent.size());
+    std::vector<PatternValueId> value_of(state.values.size());
     if (!add_values(state, out.pattern, value_of)) return std::nullopt;
     std::vector<PatternNode> nodes = nodes_of(state, value_of);
     const std::vector<std::size_t> order = sorted(nodes);
@@ -245,7 +236,7 @@ class Superposer {
 
   bool add_values(const State& state, Rule& out, std::vector<PatternValueId>& value_of) const {
     const Tick tick(rules_);
-    for (std::uint32_t v = 0; v < state.parent.size(); ++v) {
+    for (std::uint32_t v = 0; v < state.values.size(); ++v) {
       const bool of_b = v >= a_.values.size();
       PatternValue value =
           of_b ? b_.values[PatternValueId(v - a_.values.size())] : a_.values[PatternValueId(v)];
@@ -253,7 +244,7 @@ class Superposer {
         value.name = tick(value.name);
         for (TypeExpr& type : value.types) tick.apply(type);
       }
-      const std::uint32_t root = state.root(v);
+      const std::uint32_t root = state.values.root(v);
       if (root == v) {
         value_of[v] = out.values.push_back(std::move(value));
         continue;

@@ -13,6 +13,8 @@
 #include <numeric>
 #include <utility>
 
+#include "algebra/union_find.hpp"
+
 namespace pw::extract {
 namespace {
 
@@ -224,11 +226,10 @@ class Reduction {
 class Splitting {
  public:
   explicit Splitting(const Reduced& reduced)
-      : p_(reduced.problem), leader_(p_.classes.size()), local_(p_.classes.size(), kNone) {
-    std::iota(leader_.begin(), leader_.end(), ClassIndex{0});
+      : p_(reduced.problem), parts_(p_.classes.size()), local_(p_.classes.size(), kNone) {
     for (const std::vector<NodeIndex>& nodes : p_.classes)
       for (NodeIndex n : nodes)
-        for (ClassIndex child : p_.nodes[n].children) join(p_.nodes[n].owner, child);
+        for (ClassIndex child : p_.nodes[n].children) parts_.join(p_.nodes[n].owner, child);
   }
 
   std::vector<Part> run() {
@@ -236,7 +237,7 @@ class Splitting {
     std::vector<Part> parts;
     for (ClassIndex c = 0; c < p_.classes.size(); ++c) {
       if (p_.classes[c].empty()) continue;
-      std::uint32_t& at = part_of[find(c)];
+      std::uint32_t& at = part_of[parts_.root(c)];
       if (at == kNone) {
         at = static_cast<std::uint32_t>(parts.size());
         parts.emplace_back();
@@ -245,20 +246,12 @@ class Splitting {
       parts[at].classes.push_back(c);
     }
     for (ClassIndex root : p_.roots)
-      parts[part_of[find(root)]].problem.roots.push_back(local_[root]);
+      parts[part_of[parts_.root(root)]].problem.roots.push_back(local_[root]);
     for (Part& part : parts) fill(part);
     return parts;
   }
 
  private:
-  ClassIndex find(ClassIndex c) {
-    while (leader_[c] != c) c = leader_[c] = leader_[leader_[c]];
-    return c;
-  }
-  void join(ClassIndex a, ClassIndex b) {
-    leader_[std::max(find(a), find(b))] = std::min(find(a), find(b));
-  }
-
   void fill(Part& part) {
     for (ClassIndex c : part.classes)
       for (NodeIndex n : p_.classes[c]) {
@@ -270,7 +263,8 @@ class Splitting {
   }
 
   const Problem& p_;
-  std::vector<ClassIndex> leader_, local_;
+  UnionFind<ClassIndex> parts_;
+  std::vector<ClassIndex> local_;
 };
 
 }  // namespace

@@ -6,8 +6,9 @@
 #include "viz/layered/ranks.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
+
+#include "algebra/union_find.hpp"
 
 namespace pw::viz {
 namespace {
@@ -124,25 +125,19 @@ class Ranking {
   // Union-find with path halving over the edges inside the band. Parts are numbered by their first
   // node, which keeps the order of the text.
   std::vector<Part> parts_of(std::uint32_t begin, std::uint32_t end) {
-    std::vector<std::uint32_t> up(nodes_.size());
-    std::iota(up.begin(), up.end(), 0);
-    const auto root = [&](std::uint32_t i) {
-      while (up[i] != i) i = up[i] = up[up[i]];
-      return i;
-    };
+    UnionFind<std::uint32_t> connected(nodes_.size());
     const auto inside = [&](std::uint32_t i) {
       return unfolded_[i] >= begin && unfolded_[i] < end && !pinned(i);
     };
     for (const LayeredEdge& edge : edges_) {
-      if (!is_forward(edge) || !inside(edge.from) || !inside(edge.to)) continue;
-      const std::uint32_t a = root(edge.from), b = root(edge.to);
-      up[std::max(a, b)] = std::min(a, b);
+      if (is_forward(edge) && inside(edge.from) && inside(edge.to))
+        connected.join(edge.from, edge.to);
     }
     std::vector<Part> parts;
     std::vector<std::uint32_t> part_of(nodes_.size(), kNoPart);
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
       if (!inside(i)) continue;
-      std::uint32_t& part = part_of[root(i)];
+      std::uint32_t& part = part_of[connected.root(i)];
       if (part == kNoPart) {
         part = static_cast<std::uint32_t>(parts.size());
         parts.push_back({{}, std::vector<double>(end - begin, 0)});
