@@ -83,14 +83,6 @@ std::string numbers(const std::vector<std::int64_t>& list) {
 
 // ---- graphs
 
-std::string symbol(const std::string& name, const SymbolFact& fact) {
-  std::string out = "symbol " + print_name(name) + " in " + std::to_string(fact.min) + ".." +
-                    std::to_string(fact.max);
-  if (fact.multiple != 1) out += " by " + std::to_string(fact.multiple);
-  if (fact.role == "tokens") return out + " tokens";
-  return fact.role.empty() ? out : out + " role " + quote(fact.role);
-}
-
 /// Adds inputs; those of a kind that were on one line stay on one, as far as they fit.
 void add_inputs(const FormatContext& context, const std::vector<ast::GraphItem::Input>& inputs,
                 std::vector<Layout>& out) {
@@ -262,7 +254,8 @@ Layout format_explore(const FormatContext& context, const ast::Explore& explore)
 Layout format_graph(const FormatContext& context, const ast::GraphItem& graph) {
   Layout out{graph.span, "graph " + (graph.name.empty() ? "" : print_name(graph.name) + " ") + "{"};
   out.block = true;
-  for (const auto& [name, fact] : graph.symbols) out.parts.push_back({{}, symbol(name, fact)});
+  for (const auto& [name, fact] : graph.symbols)
+    out.parts.push_back({{}, print_symbol(name, fact)});
   for (const ast::OpItem& op : graph.ops) out.parts.push_back(format_op(context, op));
   add_inputs(context, graph.inputs, out.parts);
   for (const ast::GraphItem::Node& n : graph.nodes)

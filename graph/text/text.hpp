@@ -14,6 +14,8 @@ namespace pw {
 std::string print_pwg(const Graph& graph);
 /// Prints `y, r = fused(x, w){eps = 1e-06}` for one node.
 std::string print_node(const Graph& graph, NodeId node);
+/// Prints `symbol n in 1..256 tokens`.
+std::string print_symbol(const std::string& name, const SymbolFact& fact);
 /// Prints an expression. With sources, real numbers keep their original spelling: 1e-6, not 1e-06.
 std::string print(const Expr& expr, const SourceMap* sources = nullptr);
 std::string print(const TypeExpr& type, const SourceMap* sources = nullptr);

@@ -72,14 +72,6 @@ std::string print_node(const Graph& graph, NodeId node, Inference* inference) {
   return out + (out.empty() ? "" : " = ") + print_call(graph, node);
 }
 
-std::string print_symbol(const std::string& name, const SymbolFact& fact) {
-  std::string out = "symbol " + print_name(name) + " in " + std::to_string(fact.min) + ".." +
-                    std::to_string(fact.max);
-  if (fact.multiple != 1) out += " by " + std::to_string(fact.multiple);
-  if (fact.role == "tokens") return out + " tokens";
-  return fact.role.empty() ? out : out + " role " + quote(fact.role);
-}
-
 /// Returns the ops that the library lacks, which are written with the graph.
 std::map<std::string, OpId> own_ops(const Graph& graph) {
   std::map<std::string, OpId> out;
@@ -111,6 +103,14 @@ class KnownHashes {
 };
 
 }  // namespace
+
+std::string print_symbol(const std::string& name, const SymbolFact& fact) {
+  std::string out = "symbol " + print_name(name) + " in " + std::to_string(fact.min) + ".." +
+                    std::to_string(fact.max);
+  if (fact.multiple != 1) out += " by " + std::to_string(fact.multiple);
+  if (fact.role == "tokens") return out + " tokens";
+  return fact.role.empty() ? out : out + " role " + quote(fact.role);
+}
 
 std::string print_node(const Graph& graph, NodeId node) { return print_node(graph, node, nullptr); }
 
