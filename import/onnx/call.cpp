@@ -347,6 +347,12 @@ fx::Value OnnxCall::reshape(const fx::Value& x, const Shape& shape) {
   return type(x).shape == shape ? x : op("reshape", {x}, {{"shape", shape}});
 }
 
+fx::Value OnnxCall::places_along(DimId extent, std::size_t axis, std::size_t rank) {
+  Shape shape(rank, dims().constant(1));
+  shape[axis] = extent;
+  return reshape(op("iota", {}, {{"shape", Shape{extent}}}), shape);
+}
+
 fx::Value OnnxCall::expand(const fx::Value& x, const Shape& shape) {
   return type(x).shape == shape ? x : op("expand", {x}, {{"shape", shape}});
 }

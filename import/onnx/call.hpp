@@ -155,6 +155,8 @@ class OnnxCall : public OnnxArguments {
   fx::Value constant(std::shared_ptr<const StoredContents> contents);
   fx::Value cast(const fx::Value& x, DType dtype);
   fx::Value reshape(const fx::Value& x, const Shape& shape);
+  /// Returns 0, 1, 2, … along one of `rank` axes.
+  fx::Value places_along(DimId extent, std::size_t axis, std::size_t rank);
   fx::Value expand(const fx::Value& x, const Shape& shape);
   fx::Value permute(const fx::Value& x, const std::vector<std::size_t>& order);
   fx::Value slice(const fx::Value& x, std::size_t axis, DimId begin, DimId end,

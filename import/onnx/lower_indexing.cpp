@@ -9,13 +9,6 @@ namespace {
 
 const OnnxCall::OpAttributes kFromFront{{"dim", std::int64_t{0}}, {"wrap", true}};
 
-/// Returns 0, 1, 2, … along one of `rank` axes.
-fx::Value places_along(OnnxCall& c, DimId extent, std::size_t axis, std::size_t rank) {
-  Shape shape(rank, c.dims().constant(1));
-  shape[axis] = extent;
-  return c.reshape(c.op("iota", {}, {{"shape", Shape{extent}}}), shape);
-}
-
 ModelValues lower_gather(OnnxCall& c) {
   const auto axis = static_cast<std::int64_t>(axis_in(c.integer("axis", 0), c.rank(0)));
   return {c.result(c.op("index", {c.tensor(0), c.tensor(1)}, {{"dim", axis}, {"wrap", true}}))};
@@ -26,7 +19,7 @@ std::vector<fx::Value> elementwise_places(OnnxCall& c, const fx::Value& at, std:
   const Shape shape = c.type(at).shape;
   std::vector<fx::Value> out;
   for (std::size_t i = 0; i < shape.size(); ++i)
-    out.push_back(i == axis ? at : places_along(c, shape[i], i, shape.size()));
+    out.push_back(i == axis ? at : c.places_along(shape[i], i, shape.size()));
   return out;
 }
 
@@ -60,7 +53,7 @@ ModelValues lower_gather_nd(OnnxCall& c) {
   if (batches >= shape.size()) throw GiveUp{"batch_dims is not less than the rank of the indices"};
   std::vector<fx::Value> operands{c.tensor(0)};
   for (std::size_t i = 0; i < batches; ++i)
-    operands.push_back(places_along(c, shape[i], i, shape.size() - 1));
+    operands.push_back(c.places_along(shape[i], i, shape.size() - 1));
   for (fx::Value& column : index_columns(c, at)) operands.push_back(std::move(column));
   if (operands.size() == 1) throw GiveUp{"the last axis of its indices is empty"};
   return {c.result(c.op("index", operands, kFromFront))};
@@ -102,7 +95,7 @@ ModelValues lower_one_hot(OnnxCall& c) {
   const fx::Value wrapped = c.op(
       "select", {c.op("lt", {given, c.number(0)}), c.op("add", {given, c.number(depth)}), given});
   const fx::Value hot =
-      c.op("eq", {c.reshape(wrapped, wide), places_along(c, c.dims().constant(depth), axis, rank)});
+      c.op("eq", {c.reshape(wrapped, wide), c.places_along(c.dims().constant(depth), axis, rank)});
   const auto value = [&](std::int64_t i) {
     return c.reshape(c.slice(values, 0, c.dims().constant(i), c.dims().constant(i + 1)), {});
   };
@@ -132,8 +125,8 @@ ModelValues lower_trilu(OnnxCall& c) {
   const std::size_t rank = type.shape.size();
   if (rank < 2) throw GiveUp{"its operand is not a matrix"};
   const std::int64_t k = c.has(1) ? c.integer(1) : 0;
-  const fx::Value rows = places_along(c, type.shape[rank - 2], 0, 2),
-                  columns = places_along(c, type.shape[rank - 1], 1, 2);
+  const fx::Value rows = c.places_along(type.shape[rank - 2], 0, 2),
+                  columns = c.places_along(type.shape[rank - 1], 1, 2);
   const fx::Value kept =
       c.op(c.integer("upper", 1) != 0 ? "ge" : "le", {c.op("sub", {columns, rows}), c.number(k)});
   const fx::Value zero =
@@ -146,8 +139,8 @@ ModelValues lower_eye(OnnxCall& c) {
   const std::optional<DType> dtype = c.has("dtype") ? dtype_of(c.integer("dtype")) : type.dtype;
   if (type.shape.size() != 2 || !dtype)
     throw GiveUp{"its operand is not a matrix of a supported dtype"};
-  const fx::Value rows = places_along(c, type.shape[0], 0, 2),
-                  columns = places_along(c, type.shape[1], 1, 2);
+  const fx::Value rows = c.places_along(type.shape[0], 0, 2),
+                  columns = c.places_along(type.shape[1], 1, 2);
   return {c.result(
       c.cast(c.op("eq", {c.op("sub", {columns, rows}), c.number(c.integer("k", 0))}), *dtype))};
 }
@@ -160,13 +153,13 @@ ModelValues lower_reverse_sequence(OnnxCall& c) {
              time = static_cast<std::size_t>(c.integer("time_axis", 0));
   if (batch > 1 || time > 1 || batch == time || shape.size() < 2)
     throw GiveUp{"its axes are not 0 and 1"};
-  const fx::Value place = places_along(c, shape[time], time, 2);
+  const fx::Value place = c.places_along(shape[time], time, 2);
   Shape along(2, c.dims().constant(1));
   along[batch] = shape[batch];
   const fx::Value length = c.reshape(c.cast(lengths, DType::i64), along);
   const fx::Value back = c.op("sub", {c.op("sub", {length, c.number(1)}), place});
   const fx::Value from = c.op("select", {c.op("lt", {place, length}), back, place});
-  const fx::Value row = places_along(c, shape[batch], batch, 2);
+  const fx::Value row = c.places_along(shape[batch], batch, 2);
   return {c.result(c.op("index", time == 0 ? std::vector{x, from, row} : std::vector{x, row, from},
                         kFromFront))};
 }

@@ -14,19 +14,13 @@ struct ClassLoss {
   std::string reduction;
 };
 
-fx::Value places_of(OnnxCall& c, DimId extent, std::size_t axis, std::size_t rank) {
-  Shape shape(rank, c.dims().constant(1));
-  shape[axis] = extent;
-  return c.reshape(c.op("iota", {}, {{"shape", Shape{extent}}}), shape);
-}
-
 /// Returns the negative log probability of each element's class.
 fx::Value picked(OnnxCall& c, const ClassLoss& loss, const fx::Value& target) {
   const Shape shape = c.type(target).shape;
   std::vector<fx::Value> operands{loss.log_probability};
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (i == 1) operands.push_back(target);
-    operands.push_back(places_of(c, shape[i], i, shape.size()));
+    operands.push_back(c.places_along(shape[i], i, shape.size()));
   }
   if (shape.size() == 1) operands.push_back(target);
   return c.op("neg", {c.op("index", operands, {{"dim", std::int64_t{0}}})});
