@@ -30,15 +30,6 @@ constexpr int kRestarts = 64;
 
 // ---- the right side
 
-/// An output of a rule is one value or a list of them.
-std::vector<ValueId> values_of(const Env& env, const std::string& name) {
-  const auto found = env.find(name);
-  if (found == env.end()) return {};
-  if (const auto* value = std::get_if<ValueId>(&found->second)) return {*value};
-  if (const auto* list = std::get_if<std::vector<ValueId>>(&found->second)) return *list;
-  return {};
-}
-
 /// Returns the attributes that `..` copies.
 std::map<std::string, AttributesId, std::less<>> open_attributes(const Graph& graph,
                                                                  const Match& match) {
@@ -132,7 +123,7 @@ tl::expected<Schema, NoSchema> with_right_side(Graph graph, const RuleSet& ungua
   for (NodeId node : nodes_of(schema.graph))
     if (!old.contains(node)) schema.fresh.push_back(node);
   for (const std::string& name : rule.outputs) {
-    const std::vector<ValueId> from = values_of(match.env, name), to = values_of(env, name);
+    const std::vector<ValueId> from = bound_values(match.env, name), to = bound_values(env, name);
     if (from.size() != to.size())
       return tl::unexpected(
           NoSchema{.why = fmt::format("`{}` would be a list of another length", name)});
