@@ -220,21 +220,13 @@ class RuleBuilder {
     PatternNode node;
     node.op = cast;
     node.operands.push_back(lower_operand(call.args.front()));
-    Expr dtype;
-    dtype.kind = Expr::Kind::path;
-    dtype.span = call.span;
-    dtype.text = call.text;
-    node.attributes.push_back({"dtype", call.span, std::move(dtype)});
+    node.attributes.push_back({"dtype", call.span, path_expr(call.text, call.span)});
     return add(std::move(node), call, 1);
   }
 
   static PatternAttribute attribute(const AttributeArg& argument) {
     if (!argument.value.empty()) return {argument.name, argument.span, argument.value.front()};
-    Expr path;
-    path.kind = Expr::Kind::path;
-    path.span = argument.span;
-    path.text = argument.name;
-    return {argument.name, argument.span, std::move(path)};
+    return {argument.name, argument.span, path_expr(argument.name, argument.span)};
   }
 
   PatternNodeId add(PatternNode node, const Expr& expr, std::size_t results) {

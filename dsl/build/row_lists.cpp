@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "dsl/editing/rename.hpp"
 #include "dsl/syntax/suggest.hpp"
 
 namespace pw {
@@ -115,11 +116,7 @@ bool writes(const Expr& call, std::string_view attribute) {
 }
 
 void write(Expr& call, const std::string& attribute, const std::string& variable) {
-  Expr name;
-  name.kind = Expr::Kind::path;
-  name.span = call.span;
-  name.text = variable;
-  call.attributes.push_back({attribute, call.span, {std::move(name)}});
+  call.attributes.push_back({attribute, call.span, {path_expr(variable, call.span)}});
 }
 
 }  // namespace

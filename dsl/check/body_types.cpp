@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "dsl/build/declare_op.hpp"
+#include "dsl/editing/rename.hpp"
 #include "dsl/syntax/suggest.hpp"
 #include "dsl/syntax/walk.hpp"
 #include "graph/build.hpp"
@@ -288,22 +289,15 @@ class BodyTypes {
 
   std::optional<TypeId> type_of(TypeExpr type, const Env& env) {
     Env here = env;
-    if (type.dtype.empty()) type.dtype.push_back(named("f32"));
+    if (type.dtype.empty()) type.dtype.push_back(path_expr("f32"));
     if (type.any_shape) {
       here.insert_or_assign("shape", Shape{context_.dims.constant(64), context_.dims.constant(64)});
       type.any_shape = false;
-      type.dims.push_back(named("shape"));
+      type.dims.push_back(path_expr("shape"));
     }
     auto known = instantiate_type(context_, type, here);
     if (!known) return {};
     return *known;
-  }
-
-  static Expr named(std::string text) {
-    Expr out;
-    out.kind = Expr::Kind::path;
-    out.text = std::move(text);
-    return out;
   }
 
   /// Reports only calls that cannot be valid for these operands. An error that depends on numbers

@@ -9,7 +9,7 @@
 namespace pw {
 
 /// Returns a plain path, as the parser reads `text` in an expression.
-Expr path_expr(std::string text, Span span);
+Expr path_expr(std::string text, Span span = {});
 
 class Rename {
  public:

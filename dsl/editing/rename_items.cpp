@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "dsl/cost_tables.hpp"
+#include "dsl/editing/rename.hpp"
 
 namespace pw {
 namespace {
@@ -174,11 +175,8 @@ class ItemRenamer {
     for (Expr& arg : e.args) operand(arg);
     for (AttributeArg& argument : e.attributes) {
       if (argument.value.empty() && names_.params.contains(argument.name)) {
-        Expr value;  // `{tp}`: the attribute keeps its name
-        value.kind = Expr::Kind::path;
-        value.text = argument.name;
-        value.span = argument.span;
-        argument.value.push_back(std::move(value));
+        // `{tp}`: the attribute keeps its name
+        argument.value.push_back(path_expr(argument.name, argument.span));
       }
       scalars(argument.value);
     }

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "graph/dtype.hpp"
+
 namespace pw {
 namespace {
 
@@ -147,6 +149,13 @@ void visit_statement(const Statement& statement, const Visit& visit) {
 
 void visit_calls(const Statement& statement, const std::function<void(const Expr&)>& visit) {
   visit_calls_in(statement.value, visit);
+}
+
+void collect_paths(const Expr& expr, std::vector<std::string>& names) {
+  if (expr.kind == Expr::Kind::path && !dtype_named(expr.text) &&
+      expr.text.find('.') == std::string::npos)
+    names.push_back(expr.text);
+  for (const Expr& arg : expr.args) collect_paths(arg, names);
 }
 
 std::string_view primitive_of_infix(std::string_view symbol) {

@@ -45,6 +45,8 @@ void visit_type(const TypeExpr& type, const Visit& visit);
 
 /// Visits every call of an op in the statement (infix not included), outer before inner.
 void visit_calls(const Statement& statement, const std::function<void(const Expr&)>& visit);
+/// Adds the names without a dot that an expression reads, except dtypes.
+void collect_paths(const Expr& expr, std::vector<std::string>& names);
 /// Returns the name of the primitive op of an infix operator on values; empty if there is none.
 [[nodiscard]] std::string_view primitive_of_infix(std::string_view symbol);
 

@@ -7,7 +7,9 @@
 #include <set>
 
 #include "base/try.hpp"
+#include "dsl/editing/rename.hpp"
 #include "dsl/syntax/names.hpp"
+#include "dsl/syntax/walk.hpp"
 #include "graph/text/text.hpp"
 #include "rewriter/analysis/choices.hpp"
 #include "rewriter/matcher/search.hpp"
@@ -16,20 +18,6 @@ namespace pw {
 namespace {
 
 std::string bare(const std::string& name) { return name.substr(0, name.find('\'')); }
-
-Expr path_to(std::string text) {
-  Expr out;
-  out.kind = Expr::Kind::path;
-  out.text = std::move(text);
-  return out;
-}
-
-void collect_paths(const Expr& expr, std::vector<std::string>& out) {
-  if (expr.kind == Expr::Kind::path && !dtype_named(expr.text) &&
-      expr.text.find('.') == std::string::npos)
-    out.push_back(expr.text);
-  for (const Expr& arg : expr.args) collect_paths(arg, out);
-}
 
 class Freezer {
  public:
@@ -175,7 +163,7 @@ class Freezer {
     const auto attempt = [&](const TypeExpr& type, Env& env) -> Result<TypeId> {
       if (type.any_shape) return fail({}, "N06", "any shape");
       TypeExpr with = type;
-      with.dtype = {path_to(std::string(name(dtype)))};
+      with.dtype = {path_expr(std::string(name(dtype)))};
       return instantiate_type(context_, with, env);
     };
     for (const TypeExpr& type : pattern.types)

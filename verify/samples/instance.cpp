@@ -10,6 +10,7 @@
 
 #include "base/try.hpp"
 #include "dsl/build/unroll.hpp"
+#include "dsl/editing/rename.hpp"
 #include "dsl/syntax/names.hpp"
 #include "dsl/syntax/walk.hpp"
 #include "graph/passes/writes.hpp"
@@ -21,13 +22,6 @@ namespace pw {
 namespace {
 
 bool is_dim_list(const Expr& expr) { return expr.kind != Expr::Kind::path; }
-
-void collect_paths(const Expr& expr, std::vector<std::string>& names) {
-  if (expr.kind == Expr::Kind::path && !dtype_named(expr.text) &&
-      expr.text.find('.') == std::string::npos)
-    names.push_back(expr.text);
-  for (const Expr& arg : expr.args) collect_paths(arg, names);
-}
 
 /// One attempt at a graph for one rule. Above the size of other classes for a reason: each kind of
 /// pattern node has a builder, and all of them fill the same bindings, sizes and graph.
@@ -386,7 +380,7 @@ class Attempt {
       if (type.any_shape) continue;
       if (!type.dtype.empty()) return instantiate_type(context, type, env_);
       TypeExpr typed = type;  // `x: [*s]`: any dtype
-      typed.dtype.push_back(dtype_expr(dtype.value_or(draw_.float_dtype())));
+      typed.dtype.push_back(path_expr(std::string(name(dtype.value_or(draw_.float_dtype())))));
       return instantiate_type(context, typed, env_);
     }
     const TypeId like = known_operand(node);
@@ -449,12 +443,6 @@ class Attempt {
     if (bound == env.end()) return std::nullopt;
     const auto* dtype = std::get_if<DTypeBinding>(&bound->second);
     return dtype == nullptr ? std::nullopt : std::optional(dtype->dtype);
-  }
-  static Expr dtype_expr(DType dtype) {
-    Expr expr;
-    expr.kind = Expr::Kind::path;
-    expr.text = name(dtype);
-    return expr;
   }
 
   Status attributes(const PatternNode& node, const Op& op, NodeRequest& request) {
