@@ -9,6 +9,7 @@
 #include "cli/output.hpp"
 #include "cli/parse_mistake.hpp"
 #include "cli/session.hpp"
+#include "cli/settings.hpp"
 #include "cli/watch.hpp"
 
 namespace pw::cli {
@@ -71,7 +72,7 @@ void add_common_options(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN")
       ->configurable();
-  app.add_flag("-q,--quiet", options.quiet, "print no messages except errors")->configurable();
+  add_switch(app, "-q,--quiet", options.quiet, "print no messages except errors");
   app.add_option("--progress", options.progress,
                  "show progress, rate and remaining time: auto (on a terminal, after half a "
                  "second), always or never")

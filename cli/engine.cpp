@@ -78,13 +78,10 @@ void EngineArgs::add_to(CLI::App& app, bool graph_required) {
               "with --backend cuda: schedule table written by `pwr tune`, or none; default: the "
               "built-in table");
   add_file_options(app, stated);
-  app.add_option("--seed", stated.engine.seed, "seed of generated weights and inputs")
-      ->capture_default_str()
-      ->configurable();
-  app.add_flag("--strict", stated.engine.strict,
-               "with --backend cpu or cuda: match the interpreter in single precision bit for bit; "
-               "with interpreter: use that precision")
-      ->configurable();
+  add_default(app, "--seed", stated.engine.seed, "seed of generated weights and inputs");
+  add_switch(app, "--strict", stated.engine.strict,
+             "with --backend cpu or cuda: match the interpreter in single precision bit for bit; "
+             "with interpreter: use that precision");
   add_setting(app, "--grouping", grouping, CLI::IsMember({"auto", "none"}),
               "with --backend cpu or cuda: `auto` fuses neighbouring row ops into one kernel, "
               "`none` uses one kernel for each op");

@@ -12,6 +12,7 @@
 #include "cli/help/documentation.hpp"
 #include "cli/parts/labs.hpp"
 #include "cli/parts/libraries.hpp"
+#include "cli/settings.hpp"
 
 namespace {
 
@@ -45,10 +46,9 @@ int run(int argc, char** argv) {
       ->check(CLI::IsMember({"table", "json", "csv"}))
       ->type_name("FORM")
       ->configurable();
-  app.add_option("--plugin", options.plugins,
-                 "load a shared library that adds backends, externs of rules, and functions that "
-                 "run ops; it runs with your permissions")
-      ->type_name("FILE");
+  add_file(app, "--plugin", options.plugins,
+           "load a shared library that adds backends, externs of rules, and functions that "
+           "run ops; it runs with your permissions");
   add_common_options(app, options);
   app.set_version_flag("--version", std::string("pwr ") + pw::version());
   add_config_options(app, options, true);

@@ -85,11 +85,10 @@ void add_view_options(CLI::App& app, VizArgs& args) {
               "what to collapse into one box: auto, none, pieces, layers");
   add_setting(app, "--most-boxes", args.picture.viz.most_boxes, CLI::Range(1, 100000),
               "fold whole pieces or layers above this number of boxes");
-  app.add_flag("--times", args.picture.times,
-               "include the times of passes in the page, which is otherwise reproducible")
-      ->configurable();
-  app.add_flag("!--no-split", args.picture.split, "do not split the graph at attention-like ops")
-      ->configurable();
+  add_switch(app, "--times", args.picture.times,
+             "include the times of passes in the page, which is otherwise reproducible");
+  add_switch(app, "!--no-split", args.picture.split,
+             "do not split the graph at attention-like ops");
 }
 
 int run(int argc, char** argv) {

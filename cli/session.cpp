@@ -138,8 +138,7 @@ void RuleOptions::add_to(CLI::App& app, bool pipeline_too) {
   add_setting(app, "-r,--rules", rules, "FILE",
               "rule file (.pwr), or a name in the built-in library, such as llm; repeatable");
   if (pipeline_too)
-    app.add_option("-p,--pipeline", pipeline, "pipeline, pass or rule to run, such as o2")
-        ->configurable();
+    add_setting(app, "-p,--pipeline", pipeline, "pipeline, pass or rule to run, such as o2");
   add_setting(app, "-D,--define", definitions, "NAME=VALUE", "set a param of the rules: -D tp=2");
 }
 

@@ -8,6 +8,19 @@
 
 namespace pw::cli {
 
+/// Adds a flag.
+inline CLI::Option* add_switch(CLI::App& app, std::string names, bool& to, std::string help) {
+  return app.add_flag(std::move(names), to, std::move(help))->configurable();
+}
+template <class Value>
+CLI::Option* add_setting(CLI::App& app, std::string names, Value& to, std::string help) {
+  return app.add_option(std::move(names), to, std::move(help))->configurable();
+}
+/// Adds an option whose help shows its default.
+template <class Value>
+CLI::Option* add_default(CLI::App& app, std::string names, Value& to, std::string help) {
+  return add_setting(app, std::move(names), to, std::move(help))->capture_default_str();
+}
 /// Adds an option; `placeholder` names its value in help.
 template <class Value>
 CLI::Option* add_setting(CLI::App& app, std::string names, Value& to,
@@ -24,6 +37,12 @@ CLI::Option* add_setting(CLI::App& app, std::string names, Value& to, const CLI:
       ->check(valid)
       ->capture_default_str()
       ->configurable();
+}
+
+/// Adds the path of one run's file, which a configuration file cannot set.
+template <class Value>
+CLI::Option* add_file(CLI::App& app, std::string names, Value& to, std::string help) {
+  return app.add_option(std::move(names), to, std::move(help))->type_name("FILE");
 }
 
 }  // namespace pw::cli

@@ -38,8 +38,7 @@ void add_bench_command(CLI::App& app, const Options& options) {
       "(instead of --tokens): a file in a format of pwr sizes, or lognormal, bimodal, uniform");
   add_setting(*sub, "--repeats", args->bench.repeats, CLI::Range(1, 100000),
               "runs of each step; the median is reported");
-  sub->add_flag("--pieces", args->pieces, "also report times by piece class and size")
-      ->configurable();
+  add_switch(*sub, "--pieces", args->pieces, "also report times by piece class and size");
   sub->footer(
       "Examples:\n"
       "  pwr bench model.json -r llm -p o2 --backend cpu --tokens 1,7,64\n"

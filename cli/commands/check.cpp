@@ -6,6 +6,7 @@
 #include "base/counted.hpp"
 #include "base/io/file.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 
 namespace pw::cli {
 namespace {
@@ -52,18 +53,14 @@ void add_check_command(CLI::App& app, const Options& options) {
   auto* sub =
       app.add_subcommand("check", "Check rule files, report all errors, and list their contents");
   sub->add_option("files", args->files, "rule files (.pwr)")->required();
-  sub->add_flag("--no-analysis", args->no_analysis,
-                "skip the search for rules that compete for nodes, rules that never fire, and "
-                "passes that may not terminate")
-      ->configurable();
-  sub->add_flag("--no-proof", args->no_proof,
-                "skip the proofs that rules preserve the results (implied by --no-analysis)")
-      ->configurable();
-  sub->add_flag("--order", args->order,
-                "only print the rules, in the order in which they enable each other")
-      ->configurable();
-  sub->add_option("--tests", args->tests, "write the graphs of the warnings to this file as tests")
-      ->type_name("FILE");
+  add_switch(*sub, "--no-analysis", args->no_analysis,
+             "skip the search for rules that compete for nodes, rules that never fire, and "
+             "passes that may not terminate");
+  add_switch(*sub, "--no-proof", args->no_proof,
+             "skip the proofs that rules preserve the results (implied by --no-analysis)");
+  add_switch(*sub, "--order", args->order,
+             "only print the rules, in the order in which they enable each other");
+  add_file(*sub, "--tests", args->tests, "write the graphs of the warnings to this file as tests");
   sub->add_option("--format", args->format,
                   "output format: table, json or csv; with --order also dot")
       ->check(CLI::IsMember({"table", "json", "csv", "dot"}))

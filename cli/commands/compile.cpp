@@ -132,24 +132,20 @@ void add_compile_command(CLI::App& app, const Options& options) {
   add_setting(*sub, "--grouping", compile->grouping, CLI::IsMember({"auto", "none"}),
               "auto: fuse neighbouring row ops into one kernel; none: one kernel for each op, "
               "including fused ops");
-  sub->add_flag("--strict", compile->compile.strict,
-                "use exact division and roots and no fused multiply-add, to match the interpreter "
-                "bit for bit")
-      ->configurable();
+  add_switch(*sub, "--strict", compile->compile.strict,
+             "use exact division and roots and no fused multiply-add, to match the interpreter "
+             "bit for bit");
   add_setting(*sub, "--schedules", compile->compile.schedules, "FILE|none",
               "schedule table written by `pwr tune`, or none; default: the built-in table");
   sub->add_option("--tokens", compile->compile.tokens,
                   "token count to select schedules for; default: the plan's largest capture size")
       ->check(CLI::Range(1, 1 << 24))
       ->configurable();
-  sub->add_option("--backend", compile->backend,
-                  "with a .pwx: the backend to compile for, as in `pwr run`")
-      ->capture_default_str()
-      ->configurable();
+  add_default(*sub, "--backend", compile->backend,
+              "with a .pwx: the backend to compile for, as in `pwr run`");
   add_setting(*sub, "--driver", compile->driver, CLI::IsMember({"cuda", "host"}),
               "with a .pwx for cuda: the driver, cuda or host");
-  sub->add_flag("--sources-only", compile->compile.sources_only, "do not call NVRTC")
-      ->configurable();
+  add_switch(*sub, "--sources-only", compile->compile.sources_only, "do not call NVRTC");
   if (labs() != nullptr) labs()->add_quality_options(*sub, compile->quality);
   sub->footer(
       "Examples:\n  pwr compile model.json -r llm -p o2 -o compiled/\n  pwr compile model.json "
@@ -169,9 +165,8 @@ void add_tune_command(CLI::App& app, const Options& options) {
   tune->graph.add_to(*sub);
   tune->rules.add_to(*sub);
   tune->plan.add_to(*sub);
-  sub->add_option("-o,--output", tune->output,
-                  "output table; existing entries for other kernels are preserved")
-      ->type_name("FILE");
+  add_file(*sub, "-o,--output", tune->output,
+           "output table; existing entries for other kernels are preserved");
   add_setting(*sub, "--arch", tune->tune.archs, CLI::IsMember(cuda_architectures()),
               "target architectures: sm_80,sm_90,sm_100,sm_120")
       ->delimiter(',');
@@ -179,12 +174,10 @@ void add_tune_command(CLI::App& app, const Options& options) {
       ->type_name("LIST")
       ->capture_default_str()
       ->configurable();
-  sub->add_flag("--strict", tune->tune.strict, "tune the kernels of `pwr compile --strict`")
-      ->configurable();
-  sub->add_flag("--measure", tune->tune.measure,
-                "time candidates on the local GPU instead of with a device model; name its "
-                "architecture with --arch")
-      ->configurable();
+  add_switch(*sub, "--strict", tune->tune.strict, "tune the kernels of `pwr compile --strict`");
+  add_switch(*sub, "--measure", tune->tune.measure,
+             "time candidates on the local GPU instead of with a device model; name its "
+             "architecture with --arch");
   sub->footer(
       "A schedule changes the speed of a kernel, but not its results.\n"
       "Example:\n"

@@ -56,8 +56,7 @@ void add_discover_command(CLI::App& app, const Options& options) {
               "search windows of a few nodes in these graphs for cheaper equivalents");
   add_setting(*sub, "--often", args->request.often, CLI::Range(1, 1000000),
               "only windows that occur at least this often");
-  sub->add_option("--symbol", args->symbols, "make an axis of a dump symbolic: n=arg0_1.0")
-      ->configurable();
+  add_setting(*sub, "--symbol", args->symbols, "make an axis of a dump symbolic: n=arg0_1.0");
   add_type_option(*sub, args->types);
   add_setting(*sub, "--derives", args->derives, "RULES",
               "rule files or library names: report how many of their rules the discovered "
@@ -65,9 +64,7 @@ void add_discover_command(CLI::App& app, const Options& options) {
   add_setting(*sub, "--nodes", args->request.nodes, CLI::Range(1, 3), "maximum nodes of a graph");
   add_setting(*sub, "--inputs", args->request.inputs, CLI::Range(1, 4),
               "maximum inputs of a graph");
-  sub->add_option("--seed", args->request.seed, "seed of the numbers that distinguish graphs")
-      ->capture_default_str()
-      ->configurable();
+  add_default(*sub, "--seed", args->request.seed, "seed of the numbers that distinguish graphs");
   sub->add_option("-o,--output", args->output,
                   "output .pwr file for the rules, each with a test; - is standard output");
   sub->footer(

@@ -8,6 +8,7 @@
 #include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/help/diagnostic_examples.hpp"
+#include "cli/settings.hpp"
 #include "rewriter/explain/near_miss_codes.hpp"
 
 namespace pw::cli {
@@ -221,30 +222,23 @@ void add_explain_command(CLI::App& app, const Options& options) {
                       near_miss_range() + " of a near miss");
   args->graph.add_to(*sub, false);
   args->rules.add_to(*sub);
-  sub->add_option("--before", args->explain.options.before,
-                  "with -p: report near misses in the graph before this pass (default: before the "
-                  "first pass with the rule)")
-      ->configurable();
-  sub->add_option("--at", args->explain.options.at,
-                  "only report on the node with this name; with -p, at any time of the run")
-      ->configurable();
+  add_setting(*sub, "--before", args->explain.options.before,
+              "with -p: report near misses in the graph before this pass (default: before the "
+              "first pass with the rule)");
+  add_setting(*sub, "--at", args->explain.options.at,
+              "only report on the node with this name; with -p, at any time of the run");
   sub->add_option(
          "--tokens", args->explain.options.tokens,
          "with -p: explain the graph that the pipeline produces for steps with this many tokens")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
       ->configurable();
-  sub->add_option(
-         "--expect", args->expect,
-         "exit with 1 unless the rule matches this often, and print the places that differ")
-      ->configurable();
-  sub->add_option("--most", args->explain.options.most,
-                  "maximum number of near misses to print, after grouping")
-      ->configurable();
-  sub->add_flag("--codes", args->codes, "list all codes with their meanings, and exit")
-      ->configurable();
-  sub->add_flag("--pieces", args->explain.pieces,
-                "require that a match is within one piece of the split graph")
-      ->configurable();
+  add_setting(*sub, "--expect", args->expect,
+              "exit with 1 unless the rule matches this often, and print the places that differ");
+  add_setting(*sub, "--most", args->explain.options.most,
+              "maximum number of near misses to print, after grouping");
+  add_switch(*sub, "--codes", args->codes, "list all codes with their meanings, and exit");
+  add_switch(*sub, "--pieces", args->explain.pieces,
+             "require that a match is within one piece of the split graph");
   sub->footer(
       "Without -p the rule is matched on the graph as given. With -p the pipeline is run, and "
       "every\n"
@@ -272,7 +266,7 @@ void add_match_command(CLI::App& app, const Options& options) {
   find->add_option("pattern", match->pattern, "the left side of a rule")->required();
   match->graph.add_to(*find);
   match->rules.add_to(*find, false);
-  find->add_option("--most", match->most, "maximum number of matches to print")->configurable();
+  add_setting(*find, "--most", match->most, "maximum number of matches to print");
   find->footer(
       "Matched values may have other users, because nothing is consumed. The pattern may use "
       "shared\n"

@@ -155,7 +155,7 @@ void add_space_options(CLI::App& sub, ExploreArgs& args) {
       "costs of an order: nodes, ops, bytes, launches, peak_bytes, modelled_us, measured_us, "
       "compile_ms; the first ranks the orders, all form the Pareto front; default: nodes")
       ->delimiter(',');
-  sub.add_flag("--subsets", args.explore.subsets, "also try leaving passes out")->configurable();
+  add_switch(sub, "--subsets", args.explore.subsets, "also try leaving passes out");
   add_setting(sub, "--with", args.with, "NAME=VALUES",
               "try each of these values of a param: tp=1,2,4; repeatable");
   add_setting(sub, "--token-ranges", args.tokens, "RANGES",
@@ -178,10 +178,9 @@ void add_space_options(CLI::App& sub, ExploreArgs& args) {
 }
 
 void add_study_options(CLI::App& sub, ExploreArgs& args) {
-  sub.add_option("--study", args.study,
-                 "store a row for each order of each graph in this SQLite file, and resume if it "
-                 "was interrupted; without graphs, show the study")
-      ->type_name("FILE");
+  add_file(sub, "--study", args.study,
+           "store a row for each order of each graph in this SQLite file, and resume if it "
+           "was interrupted; without graphs, show the study");
   sub.add_option("--sample", args.explore.sample,
                  "with --study: sample this many orders, drawn with --seed, instead of all")
       ->check(CLI::Range(1, 1'000'000))
@@ -192,14 +191,11 @@ void add_study_options(CLI::App& sub, ExploreArgs& args) {
       ->capture_default_str()
       ->type_name("I/N")
       ->configurable();
-  sub.add_option("--merge", args.merge, "merge the named studies into this file")
-      ->type_name("FILE");
-  sub.add_flag("--rows", args.rows, "print the units of a study instead, as CSV or JSON")
-      ->configurable();
-  sub.add_option("--report", args.report,
-                 "write an HTML page with the states, the best path, the Pareto front, and which "
-                 "rule takes whose nodes")
-      ->type_name("FILE");
+  add_file(sub, "--merge", args.merge, "merge the named studies into this file");
+  add_switch(sub, "--rows", args.rows, "print the units of a study instead, as CSV or JSON");
+  add_file(sub, "--report", args.report,
+           "write an HTML page with the states, the best path, the Pareto front, and which "
+           "rule takes whose nodes");
   add_setting(sub, "--most", args.most, CLI::Range(1, 1'000'000),
               "number of final graphs or orders to show, best first");
 }
@@ -213,9 +209,8 @@ void add_explore_command(CLI::App& app, const Options& options) {
                                  "and which rule takes whose nodes");
   args->dump.add_to(*sub, false);
   sub->remove_option(sub->get_option("graph"));  // a single graph is a special case of several here
-  sub->add_option("graphs", args->files,
-                  std::string(kGraphFiles) + "; - is standard input; several with --study")
-      ->type_name("FILE");
+  add_file(*sub, "graphs", args->files,
+           std::string(kGraphFiles) + "; - is standard input; several with --study");
   args->rules.add_to(*sub);
   add_space_options(*sub, *args);
   add_study_options(*sub, *args);

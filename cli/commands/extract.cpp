@@ -81,13 +81,10 @@ void add_extract_command(CLI::App& app, const Options& options) {
       ->capture_default_str()
       ->type_name("S")
       ->configurable();
-  sub->add_option(
-         "--write-egraph", args->egraph,
-         "write the e-graph to this file, in the format of extraction-gym; - is standard output")
-      ->type_name("FILE");
-  sub->add_option("--choices", args->choices,
-                  "write the chosen node of each class to this file; - is standard output")
-      ->type_name("FILE");
+  add_file(*sub, "--write-egraph", args->egraph,
+           "write the e-graph to this file, in the format of extraction-gym; - is standard output");
+  add_file(*sub, "--choices", args->choices,
+           "write the chosen node of each class to this file; - is standard output");
   sub->footer(
       "The cost of a class that several nodes use is counted once.\n"
       "Examples:\n"

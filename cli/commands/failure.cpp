@@ -91,9 +91,7 @@ void FailureOptions::add_to(CLI::App& app, bool order) {
         ->configurable();
   add_setting(app, "--tokens", tokens, "LIST",
               "token counts of the steps whose results are compared; default: 1,5");
-  app.add_option("--seed", stated.seed, "seed of weights, inputs and orders")
-      ->capture_default_str()
-      ->configurable();
+  add_default(app, "--seed", stated.seed, "seed of weights, inputs and orders");
 }
 
 FailureRequest FailureOptions::request(const Session& session) const {

@@ -72,14 +72,11 @@ void add_fuzz_command(CLI::App& app, const Options& options) {
   args->rules.add_to(*sub);
   add_setting(*sub, "--orders", args->fuzz.options.orders, CLI::Range(1, 10000),
               "number of orders to try");
-  sub->add_option("--seed", args->fuzz.options.seed, "seed of the orders")
-      ->capture_default_str()
-      ->configurable();
+  add_default(*sub, "--seed", args->fuzz.options.seed, "seed of the orders");
   sub->add_option("-o,--output", args->output,
                   "write the tests that show a difference to this file instead of standard output");
-  sub->add_flag("--all", args->all, "also print a row for each order")->configurable();
-  sub->add_flag("--keep", args->keep, "do not minimise the graph that shows a difference")
-      ->configurable();
+  add_switch(*sub, "--all", args->all, "also print a row for each order");
+  add_switch(*sub, "--keep", args->keep, "do not minimise the graph that shows a difference");
   sub->footer(
       "Examples:\n"
       "  pwr fuzz-order model.json -r llm -p o2\n"

@@ -52,7 +52,7 @@ void add_model_options(CLI::App& app, ModelRequest& request) {
   add_number(app, request, "ffn", "width of the feed-forward layer");
   add_number(app, request, "vocab", "rows of the embedding");
   add_number(app, request, "max-tokens", "maximum tokens of a step");
-  app.add_option("--eps", request.model.eps, "epsilon of all norms")->configurable();
+  add_setting(app, "--eps", request.model.eps, "epsilon of all norms");
   add_setting(app, "--quant", request.model.quant, CLI::IsMember(model_quantisations()),
               "quantisation of linear layers: none, fp8 (one static scale for each tensor), "
               "fp8-token (one for each row), fp8-group (one for --group neighbours), nvfp4 (one "
@@ -66,18 +66,15 @@ void add_model_options(CLI::App& app, ModelRequest& request) {
   add_number(app, request, "expert-ffn", "width of an expert, default --ffn");
   add_number(app, request, "q-rank", "latent attention: rank of the queries; 0: full rank");
   add_number(app, request, "kv-rank", "latent attention: rank of keys and values");
-  app.add_flag(
-         "--opaque", request.model.opaque,
-         "generate mixtures of experts and latent attention as single ops with their own weights, "
-         "as vLLM compiles them; such graphs can be rewritten, split and planned, but not run")
-      ->configurable();
-  app.add_flag("--separate", request.separate,
-               "llama and moe: use a separate matmul for each of queries, keys, values, gate and "
-               "up, as in training")
-      ->configurable();
-  app.add_option("--shuffle", request.shuffle,
-                 "shuffle the nodes into a random topological order with this seed")
-      ->configurable();
+  add_switch(
+      app, "--opaque", request.model.opaque,
+      "generate mixtures of experts and latent attention as single ops with their own weights, "
+      "as vLLM compiles them; such graphs can be rewritten, split and planned, but not run");
+  add_switch(app, "--separate", request.separate,
+             "llama and moe: use a separate matmul for each of queries, keys, values, gate and "
+             "up, as in training");
+  add_setting(app, "--shuffle", request.shuffle,
+              "shuffle the nodes into a random topological order with this seed");
 }
 
 struct GenerateArgs {

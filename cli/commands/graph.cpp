@@ -6,6 +6,7 @@
 
 #include "base/io/standard_output.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 #include "pipeline/folder.hpp"
 #include "pipeline/optimize.hpp"
 #include "pipeline/report/graph_stats.hpp"
@@ -99,11 +100,10 @@ void add_graph_commands(CLI::App& app, const Options& options) {
   sub->add_option("-o,--output", import->output,
                   "the file to write, .json, .pwg, .pwb or .onnx; - is standard output (.pwg). "
                   "Weights of an ONNX model are written next to it, as .weights.safetensors");
-  sub->add_flag("--all", import->all, "print every message about the import, not four of a kind")
-      ->configurable();
-  sub->add_option("--save-weights", import->weights,
-                  "with a .pt2: write its tensors to this file, in the safetensors format")
-      ->type_name("FILE");
+  add_switch(*sub, "--all", import->all,
+             "print every message about the import, not four of a kind");
+  add_file(*sub, "--save-weights", import->weights,
+           "with a .pt2: write its tensors to this file, in the safetensors format");
   sub->footer(
       "Examples:\n"
       "  pwr import model.fx.txt --symbol n=arg0_1.0,arg6_1.0 -o model.json\n"

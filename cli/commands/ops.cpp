@@ -62,8 +62,8 @@ void add_ops_command(CLI::App& app, const Options& options) {
       ->configurable();
   add_setting(*sub, "--backend", args->wanted.backend, "NAME",
               "only list ops that this backend runs");
-  sub->add_flag("--splitting", args->wanted.splitting, "only list ops at which a graph is split")
-      ->configurable();
+  add_switch(*sub, "--splitting", args->wanted.splitting,
+             "only list ops at which a graph is split");
   sub->footer(
       "Examples:\n"
       "  pwr ops                              all of the library\n"

@@ -4,6 +4,7 @@
 #include "base/counted.hpp"
 #include "cli/commands.hpp"
 #include "cli/folded.hpp"
+#include "cli/settings.hpp"
 #include "pipeline/judge/prove_run.hpp"
 #include "pipeline/optimize.hpp"
 
@@ -92,20 +93,15 @@ void add_opt_command(CLI::App& app, const Options& options) {
   sub->add_option("--trace", opt->optimize.trace,
                   "write the graph after each pass and the journal to this folder")
       ->type_name("DIR");
-  sub->add_flag("--stats", opt->optimize.stats,
-                "print statistics of passes and rules (rewrites, attempts, rejections by code, "
-                "time) and the choice of each `best of`; warn about rules that never fired")
-      ->configurable();
-  sub->add_flag("--all", opt->all, "also print passes and rules that did nothing")->configurable();
-  sub->add_option("--limit", opt->optimize.most_rewrites, "stop after this many rewrites")
-      ->configurable();
-  sub->add_flag("--verify-each", opt->optimize.verify_each,
-                "check the graph's invariants after each pass")
-      ->configurable();
-  sub->add_flag(
-         "--prove", opt->prove,
-         "prove each rewrite, by its rule or individually, and list those that are not proved")
-      ->configurable();
+  add_switch(*sub, "--stats", opt->optimize.stats,
+             "print statistics of passes and rules (rewrites, attempts, rejections by code, "
+             "time) and the choice of each `best of`; warn about rules that never fired");
+  add_switch(*sub, "--all", opt->all, "also print passes and rules that did nothing");
+  add_setting(*sub, "--limit", opt->optimize.most_rewrites, "stop after this many rewrites");
+  add_switch(*sub, "--verify-each", opt->optimize.verify_each,
+             "check the graph's invariants after each pass");
+  add_switch(*sub, "--prove", opt->prove,
+             "prove each rewrite, by its rule or individually, and list those that are not proved");
   sub->add_option("--engine", opt->engine,
                   "matching engine: compiled, or naive (a quadratic reference implementation, for "
                   "comparison)")

@@ -148,10 +148,10 @@ void add_plan_command(CLI::App& app, const Options& options) {
   sub->add_option("--active-loras", args->active_loras, "LoRA adapters that these steps use")
       ->check(CLI::Range(0, 65536))
       ->configurable();
-  sub->add_flag("--memory", args->memory, "print the memory and graph nodes of each captured size")
-      ->configurable();
-  sub->add_flag("--stats", args->stats, "print counters: pieces, classes, compilations, captures")
-      ->configurable();
+  add_switch(*sub, "--memory", args->memory,
+             "print the memory and graph nodes of each captured size");
+  add_switch(*sub, "--stats", args->stats,
+             "print counters: pieces, classes, compilations, captures");
   add_setting(*sub, "--diff", args->compared, "A B",
               "compare two plans instead; exit with 1 if they differ")
       ->expected(2);

@@ -3,6 +3,7 @@
 
 #include "base/counted.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 #include "cli/verdict_rows.hpp"
 
 namespace pw::cli {
@@ -62,11 +63,9 @@ void add_prove_command(CLI::App& app, const Options& options) {
       "prove", "Prove that rules preserve the results for all sizes, dtypes and attributes");
   args->rules.add_to(*sub, false);
   sub->add_option("only", args->only, "rules, families or groups; default: all");
-  sub->add_flag("--strict", args->strict, "exit with 1 if a rule is not proved or may overflow")
-      ->configurable();
-  sub->add_flag("!--anew", args->request.keep, "ignore cached proofs of earlier runs")
-      ->configurable();
-  sub->add_flag("--granted", args->granted, "print the assumptions of each proof")->configurable();
+  add_switch(*sub, "--strict", args->strict, "exit with 1 if a rule is not proved or may overflow");
+  add_switch(*sub, "!--anew", args->request.keep, "ignore cached proofs of earlier runs");
+  add_switch(*sub, "--granted", args->granted, "print the assumptions of each proof");
   sub->footer(
       "Verdicts, the same as those of `pwr verify` and `pwr check`: same_bits; rounds (equal over "
       "the reals);\n"

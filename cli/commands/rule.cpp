@@ -3,6 +3,7 @@
 #include "base/io/file.hpp"
 #include "base/io/file_kind.hpp"
 #include "cli/commands.hpp"
+#include "cli/settings.hpp"
 #include "pipeline/format.hpp"
 #include "pipeline/report/table.hpp"
 
@@ -47,11 +48,9 @@ void add_rule_commands(CLI::App& app, const Options& options) {
   sub->add_option("files", format->files,
                   "rule files (.pwr); - reads standard input and writes standard output")
       ->required();
-  sub->add_flag("--check", format->check,
-                "list the files that are not formatted and exit with 1, without changing them")
-      ->configurable();
-  sub->add_flag("--stdout", format->to_stdout, "print the result instead of writing the file")
-      ->configurable();
+  add_switch(*sub, "--check", format->check,
+             "list the files that are not formatted and exit with 1, without changing them");
+  add_switch(*sub, "--stdout", format->to_stdout, "print the result instead of writing the file");
   sub->footer("Examples:\n  pwr fmt rules/*.pwr\n  pwr fmt --check rules/*.pwr");
   sub->callback([format, &options] { run_format(options, *format); });
 

@@ -312,38 +312,30 @@ void RunArgs::add_to(CLI::App& sub, bool graph_required) {
       ->type_name("N|mpi|nccl")
       ->capture_default_str()
       ->configurable();
-  sub.add_option("--host-functions", host_functions,
-                 "a Python file whose dict `functions` maps names of ops that have neither a "
-                 "kernel nor a body to functions; it runs in python3 with your full permissions")
-      ->type_name("FILE");
-  sub.add_flag(
-         "--prove", run.prove,
-         "prove each rewrite, by its rule or individually, and list those that are not proved")
-      ->configurable();
-  sub.add_flag("--no-pad", no_pad, "do not pad steps: run each at its own size")->configurable();
-  sub.add_flag("!--no-native", stated.native,
-               "with a .pwx: ignore its compiled code, and run its graphs on --backend")
-      ->configurable();
-  sub.add_flag(
-         "--times", run.times,
-         "include the times of passes and steps in the report, which is otherwise reproducible")
-      ->configurable();
+  add_file(sub, "--host-functions", host_functions,
+           "a Python file whose dict `functions` maps names of ops that have neither a "
+           "kernel nor a body to functions; it runs in python3 with your full permissions");
+  add_switch(sub, "--prove", run.prove,
+             "prove each rewrite, by its rule or individually, and list those that are not proved");
+  add_switch(sub, "--no-pad", no_pad, "do not pad steps: run each at its own size");
+  add_switch(sub, "!--no-native", stated.native,
+             "with a .pwx: ignore its compiled code, and run its graphs on --backend");
+  add_switch(
+      sub, "--times", run.times,
+      "include the times of passes and steps in the report, which is otherwise reproducible");
 }
 
 void add_run_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<RunArgs>();
   auto* sub = app.add_subcommand("run", "Rewrite, split, plan and execute a graph");
   args->add_to(*sub);
-  sub->add_flag("--all", args->all, "also print passes that changed nothing")->configurable();
-  sub->add_flag("--check", args->run.check,
-                "compare the errors with those of the unrewritten graph, both against the "
-                "double-precision interpreter; exit with 4 if worse")
-      ->configurable();
+  add_switch(*sub, "--all", args->all, "also print passes that changed nothing");
+  add_switch(*sub, "--check", args->run.check,
+             "compare the errors with those of the unrewritten graph, both against the "
+             "double-precision interpreter; exit with 4 if worse");
   if (labs() != nullptr) labs()->add_run_options(*sub, args->failure);
-  sub->add_option(
-         "--save", args->run.save,
-         "write the outputs to this safetensors file, as NAME@STEP if there are several steps")
-      ->type_name("FILE");
+  add_file(*sub, "--save", args->run.save,
+           "write the outputs to this safetensors file, as NAME@STEP if there are several steps");
   CLI::Option* expect = add_setting(
       *sub, "--expect", args->run.expect, "FILE",
       "compare the outputs with those of another system in this safetensors file, matched "
@@ -390,10 +382,9 @@ void add_report_command(CLI::App& app, const Options& options) {
   auto* sub = app.add_subcommand(
       "report", "Rewrite, split and plan a graph, and report all of it as a page or text");
   reported->add_to(*sub, false);
-  sub->add_flag("--all", reported->all, "with --diff: list every row that differs")->configurable();
-  sub->add_flag("--run", reported->run.execute,
-                "also execute the steps, and compare their results as run --check does")
-      ->configurable();
+  add_switch(*sub, "--all", reported->all, "with --diff: list every row that differs");
+  add_switch(*sub, "--run", reported->run.execute,
+             "also execute the steps, and compare their results as run --check does");
   sub->add_option("-o,--output", reported->output,
                   "report.html: a page with the graph after each pass; report.txt, or - for "
                   "standard output: text; report.md: Markdown; report.json: data, for --diff")

@@ -162,9 +162,8 @@ void add_serve_command(CLI::App& app, const Options& options) {
                   std::string(kGraphFiles) + "; or a share file that the page saved");
   add_setting(*sub, "-r,--rules", args->rules, "FILE",
               "a rule file (.pwr), or a name of the built-in library, such as llm");
-  sub->add_option("-p,--pipeline", args->pipeline,
-                  "the pipeline, pass or rule to run; without it, the first that the rules declare")
-      ->configurable();
+  add_setting(*sub, "-p,--pipeline", args->pipeline,
+              "the pipeline, pass or rule to run; without it, the first that the rules declare");
   add_setting(*sub, "--symbol", args->symbols, "NAME=DIMS",
               "make input dims of a dump symbolic: n=arg0_1.0");
   add_setting(*sub, "--port", args->port, CLI::Range(0, 65535),
@@ -173,7 +172,7 @@ void add_serve_command(CLI::App& app, const Options& options) {
   add_setting(*sub, "--time-limit", args->seconds, CLI::Range(1, 3600),
               "time limit of checking, rewriting and drawing, in seconds")
       ->type_name("SECONDS");
-  sub->add_flag("--no-open", args->no_open, "do not open a browser")->configurable();
+  add_switch(*sub, "--no-open", args->no_open, "do not open a browser");
   sub->add_flag("--answer", args->answer)->group("");  // started by the server itself
   sub->footer(
       "The page can be reached only from this machine, by the printed address. The server writes\n"

@@ -90,7 +90,7 @@ void add_sizes_command(CLI::App& app, const Options& options) {
               "capture at most this many sizes");
   add_setting(*sub, "--graph-seconds", args->sizes.graph_seconds, CLI::Range(0.0, 1e9),
               "minimum seconds that a captured size must save over all steps of the histogram");
-  sub->add_flag("--list", args->list, "only print the chosen sizes, for --sizes")->configurable();
+  add_switch(*sub, "--list", args->list, "only print the chosen sizes, for --sizes");
   sub->add_option("-o,--output", args->output, "write a plot of time against the number of graphs")
       ->type_name("FILE.svg");
   sub->footer(

@@ -45,14 +45,11 @@ void add_test_command(CLI::App& app, const Options& options) {
   sub->add_flag("--update", test->test.update,
                 "correct the counts of failed `expect R == 3` and of .counts.json files; other "
                 "failures are unchanged");
-  sub->add_flag("--verdicts", test->test.verdicts,
-                "also verify each rule of the files, as `pwr verify` does; a rule that changes "
-                "results or may overflow fails")
-      ->configurable();
-  sub->add_option("--junit", test->junit, "also write the results as JUnit XML")->type_name("FILE");
-  sub->add_option("--seed", test->test.seed, "seed of the inputs for `expect numeric`")
-      ->capture_default_str()
-      ->configurable();
+  add_switch(*sub, "--verdicts", test->test.verdicts,
+             "also verify each rule of the files, as `pwr verify` does; a rule that changes "
+             "results or may overflow fails");
+  add_file(*sub, "--junit", test->junit, "also write the results as JUnit XML");
+  add_default(*sub, "--seed", test->test.seed, "seed of the inputs for `expect numeric`");
   sub->footer(
       "Examples:\n"
       "  pwr test rules/\n"

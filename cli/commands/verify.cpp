@@ -119,8 +119,7 @@ void add_verify_command(CLI::App& app, const Options& options) {
       ->configurable();
   add_setting(*sub, "--graph", args->graph, "FILE",
               "also check the traits of the ops that this graph declares");
-  sub->add_option("--junit", args->junit, "also write the verdicts as JUnit XML")
-      ->type_name("FILE");
+  add_file(*sub, "--junit", args->junit, "also write the verdicts as JUnit XML");
   sub->footer(
       "Verdicts, the same as those of `pwr prove` and `pwr check`: same_bits; rounds (equal over "
       "the reals);\n"

@@ -8,6 +8,7 @@
 #include "base/io/file.hpp"
 #include "cli/commands.hpp"
 #include "cli/parts/quality.hpp"
+#include "cli/settings.hpp"
 #include "failures/bisect.hpp"
 #include "failures/check_each.hpp"
 #include "failures/reduce.hpp"
@@ -24,9 +25,8 @@ void add_commands(CLI::App& app, const Options& options) {
 }
 
 void add_run_options(CLI::App& sub, RunFailureArgs& args) {
-  sub.add_flag("--check-each", args.check_each,
-               "also check the graph after each pass, and report the first that fails")
-      ->configurable();
+  add_switch(sub, "--check-each", args.check_each,
+             "also check the graph after each pass, and report the first that fails");
   CLI::Option* on_failure =
       sub.add_option(
              "--on-failure", args.on_failure,

@@ -45,10 +45,9 @@ std::string known_functions() {
 void add_quality_options(CLI::App& app, QualityArgs& args) {
   args.widths = quality_widths();
   const OptionsOf group(app, "Quality");
-  app.add_flag("--quality", args.wanted,
-               "assess each kernel without a GPU: registers, occupancy, instructions, bytes; "
-               "without a graph, assess the kernels of common model functions")
-      ->configurable();
+  add_switch(app, "--quality", args.wanted,
+             "assess each kernel without a GPU: registers, occupancy, instructions, bytes; "
+             "without a graph, assess the kernels of common model functions");
   app.add_option("--functions", args.functions, "without a graph: " + known_functions())
       ->type_name("NAMES")
       ->delimiter(',')
