@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "base/try.hpp"
 
 namespace pw {
@@ -15,8 +16,6 @@ using ArgumentKind = HostArgument::Kind;
 
 constexpr int kDeepest = 32;  // brackets in brackets
 constexpr std::size_t kMostArguments = 4096;
-
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 class SkeletonReader {
  public:
@@ -71,7 +70,7 @@ class SkeletonReader {
     skip_space();
     const std::size_t start = at_;
     const std::string_view name = word();
-    if (!name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 && take('=')) {
+    if (!name.empty() && !is_digit(name[0]) && take('=')) {
       auto out = value(depth);
       if (out) out->keyword = name;
       return out;
@@ -82,7 +81,7 @@ class SkeletonReader {
 
   std::string_view word() {
     const std::size_t start = at_;
-    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    while (at_ < text_.size() && is_in_name(text_[at_])) ++at_;
     return text_.substr(start, at_ - start);
   }
 
@@ -103,7 +102,7 @@ class SkeletonReader {
     }
     if (c == '{') return dictionary(depth);
     if (c == '\'' || c == '"') return quoted(c);
-    if (std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '.') return number();
+    if (is_digit(c) || c == '-' || c == '.') return number();
     return name(depth);
   }
 

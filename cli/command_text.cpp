@@ -1,9 +1,9 @@
 #include "cli/command_text.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 
+#include "base/characters.hpp"
 #include "base/io/shown_path.hpp"
 
 namespace pw::cli {
@@ -30,7 +30,7 @@ std::string without_folders(const std::string& argument) {
 
 std::string quoted(const std::string& argument) {
   const bool plain = !argument.empty() && std::all_of(argument.begin(), argument.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+    return is_letter_or_digit(c) ||
            std::string_view("-_./=,:+@%").find(c) != std::string_view::npos;
   });
   if (plain) return argument;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/characters.hpp"
 #include "dsl/build/declare_op.hpp"
 #include "dsl/editing/rename.hpp"
 #include "dsl/embedded_rules.hpp"
@@ -100,12 +101,8 @@ bool is_in_library(const Context& context, Span span) {
 }
 
 std::string name_beside_library(const Context& context, const std::string& file, const Op& op) {
-  std::string stem = std::filesystem::path(file).stem().string();
-  for (char& c : stem) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!plain) c = '_';
-  }
-  if (stem.empty() || (stem[0] >= '0' && stem[0] <= '9')) stem.insert(0, 1, '_');
+  std::string stem = as_name(std::filesystem::path(file).stem().string());
+  if (stem.empty() || is_digit(stem[0])) stem.insert(0, 1, '_');
   const std::string base = stem + "." + op.name;
   std::string name = base;
   for (int i = 2;; ++i) {

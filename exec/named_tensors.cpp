@@ -7,14 +7,13 @@
 #include <fmt/ranges.h>
 
 #include "backends/program.hpp"
+#include "base/characters.hpp"
 #include "base/try.hpp"
 
 namespace pw {
 namespace {
 
 using Digits = std::map<std::string, std::string, std::less<>>;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Returns true if the text matches the pattern with digits for placeholders, and the digits.
 bool fits(std::string_view pattern, std::string_view text, Digits& digits) {

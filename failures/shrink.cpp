@@ -1,10 +1,10 @@
 #include "failures/shrink.hpp"
 
-#include <cctype>
 #include <optional>
 #include <set>
 #include <string>
 
+#include "base/characters.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/text/text.hpp"
 
@@ -16,15 +16,13 @@ using Smaller = std::function<Number(Number)>;
 
 constexpr Number kLeast = 8;  ///< numbers below are axes and counts more often than sizes
 
-bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
 /// An integer that begins at `at` and is not part of a name, a real number, or a string.
 std::size_t end_of_number(const std::string& line, std::size_t at) {
   std::size_t end = at;
-  while (end < line.size() && std::isdigit(static_cast<unsigned char>(line[end])) != 0) ++end;
+  while (end < line.size() && is_digit(line[end])) ++end;
   if (end == at || end - at > 15) return at;
-  if (at > 0 && (in_word(line[at - 1]) || line[at - 1] == '.')) return at;
-  if (end < line.size() && (in_word(line[end]) || line[end] == '.')) return at;
+  if (at > 0 && (is_in_name(line[at - 1]) || line[at - 1] == '.')) return at;
+  if (end < line.size() && (is_in_name(line[end]) || line[end] == '.')) return at;
   return end;
 }
 

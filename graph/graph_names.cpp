@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/assert.hpp"
+#include "base/characters.hpp"
 #include "graph/graph.hpp"
 #include "graph/storage/room.hpp"
 
@@ -27,7 +28,7 @@ std::optional<Numbered> numbered(std::string_view name) {
     ++out.underscores;
   }
   std::size_t begin = name.size();
-  while (begin > 0 && name[begin - 1] >= '0' && name[begin - 1] <= '9') --begin;
+  while (begin > 0 && is_digit(name[begin - 1])) --begin;
   if (begin == name.size() || !name.substr(0, begin).ends_with("__")) return std::nullopt;
   const auto [end, error] =
       std::from_chars(name.data() + begin, name.data() + name.size(), out.number);
@@ -35,17 +36,8 @@ std::optional<Numbered> numbered(std::string_view name) {
   return out;
 }
 
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 /// Returns the part before the number: the op's name as a plain word.
-std::string stem(std::string_view op) {
-  std::string out(op);
-  for (char& c : out)
-    if (!is_word(c)) c = '_';
-  return out + "__";
-}
+std::string stem(std::string_view op) { return as_name(op) + "__"; }
 
 }  // namespace
 

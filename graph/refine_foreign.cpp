@@ -1,10 +1,10 @@
 // Lowers calls that were unknown when a graph was written and are known now.
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "base/parse_number.hpp"
 #include "base/try.hpp"
 #include "graph/foreign.hpp"
@@ -48,8 +48,7 @@ class Skeleton {
   }
   std::string_view word() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) ||
-                                  text_[at_] == '_' || text_[at_] == '.' || text_[at_] == '-'))
+    while (at_ < text_.size() && (is_in_name(text_[at_]) || text_[at_] == '.' || text_[at_] == '-'))
       ++at_;
     return text_.substr(begin, at_ - begin);
   }

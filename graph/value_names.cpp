@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "base/characters.hpp"
 #include "base/parse_number.hpp"
 
 namespace pw {
@@ -14,8 +15,6 @@ constexpr unsigned kNumberBits = NameParts::kNumberBits, kPoolBits = 31;
 constexpr std::uint32_t kNumbers = NameParts::kNumbers;
 constexpr std::size_t kPatterns =
     (1u << (31 - kNumberBits)) - 1;  // one less: all bits set marks none
-
-bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string with_zero(std::string_view before, std::string_view after) {
   std::string out(before);
@@ -30,13 +29,13 @@ std::uint32_t number_of(std::uint32_t id) { return id & (kNumbers - 1); }
 NameParts take_apart(std::string_view text) {
   NameParts parts;
   std::size_t begin = 0;
-  while (begin < text.size() && !is_decimal_digit(text[begin])) ++begin;
+  while (begin < text.size() && !is_digit(text[begin])) ++begin;
   std::size_t end = begin;
   std::uint32_t number = 0;
-  for (; end < text.size() && is_decimal_digit(text[end]) && number < kNumbers; ++end)
+  for (; end < text.size() && is_digit(text[end]) && number < kNumbers; ++end)
     number = number * 10 + static_cast<std::uint32_t>(text[end] - '0');
   if (begin == end || number >= kNumbers) return parts;
-  if (end < text.size() && is_decimal_digit(text[end])) return parts;
+  if (end < text.size() && is_digit(text[end])) return parts;
   if (text[begin] == '0' && end - begin > 1) return parts;
   return {text.substr(0, begin), text.substr(end), number};
 }

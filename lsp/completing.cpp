@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "dsl/check/check.hpp"
 #include "dsl/syntax/expected_words.hpp"
 #include "dsl/used_file.hpp"
@@ -26,9 +27,9 @@ class Completing {
   Completing(const DocumentView& view, std::uint32_t offset, bool snippets)
       : view_(view), snippets_(snippets), begin_(offset), end_(offset) {
     const std::string& text = view.text->text;
-    while (begin_ > 0 && is_letter(text[begin_ - 1])) --begin_;
-    while (end_ < text.size() && is_letter(text[end_])) ++end_;
-    if (begin_ < end_ && text[begin_] >= '0' && text[begin_] <= '9') begin_ = end_;
+    while (begin_ > 0 && is_in_name(text[begin_ - 1])) --begin_;
+    while (end_ < text.size() && is_in_name(text[end_])) ++end_;
+    if (begin_ < end_ && is_digit(text[begin_])) begin_ = end_;
   }
 
   std::vector<Completion> run() {
@@ -49,10 +50,6 @@ class Completing {
   }
 
  private:
-  static bool is_letter(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  }
-
   Completion* put(const std::string& label, int kind, std::string detail, std::string_view order) {
     if (label == kCursor || label == "_" || !seen_.insert(label).second) return nullptr;
     Completion& item = out_.emplace_back();

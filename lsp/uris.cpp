@@ -2,14 +2,15 @@
 
 #include <charconv>
 
+#include "base/characters.hpp"
+
 namespace pw::cli {
 namespace {
 
 constexpr std::string_view kScheme = "file://";
 
 bool stays(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("-._~/").find(c) != std::string_view::npos;
+  return is_letter_or_digit(c) || std::string_view("-._~/").find(c) != std::string_view::npos;
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "pipeline/folder.hpp"
 
-#include <cctype>
 #include <filesystem>
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "base/io/file.hpp"
 #include "base/io/standard_output.hpp"
 #include "base/printable.hpp"
@@ -23,8 +23,7 @@ namespace {
 std::string file_name(const std::string& pass) {
   constexpr std::size_t kMostBytes = 60, kDigest = 8;
   std::string name;
-  for (char c : pass)
-    name += std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' ? c : '_';
+  for (char c : pass) name += is_in_name(c) || c == '-' ? c : '_';
   if (name.size() <= kMostBytes) return name;
   return name.substr(0, kMostBytes - kDigest - 1) + "-" + sha256(pass).substr(0, kDigest);
 }

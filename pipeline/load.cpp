@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/collectives.hpp"
+#include "base/characters.hpp"
 #include "base/io/file.hpp"
 #include "base/try.hpp"
 #include "pipeline/symbol_values.hpp"
@@ -178,20 +179,14 @@ Result<std::pair<std::string, std::vector<std::pair<std::string, int>>>> parse_s
   std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) return bad("there is no `=` after a name");
   std::pair<std::string, std::vector<std::pair<std::string, int>>> out{text.substr(0, equals), {}};
-  if (!std::all_of(out.first.begin(), out.first.end(),
-                   [](unsigned char c) { return std::isalnum(c) || c == '_'; }) ||
-      std::isdigit(static_cast<unsigned char>(out.first[0])))
-    return bad("`" + out.first + "` is not a name");
+  if (!is_name(out.first)) return bad("`" + out.first + "` is not a name");
   std::size_t at = equals + 1;
   while (at <= text.size()) {
     std::size_t comma = std::min(text.find(',', at), text.size());
     std::string item = text.substr(at, comma - at);
     std::size_t dot = item.rfind('.');
     bool digits = dot != std::string::npos && dot > 0 && dot + 1 < item.size() &&
-                  item.size() - dot < 4 &&
-                  std::all_of(
-                      item.begin() + static_cast<std::ptrdiff_t>(dot) + 1, item.end(),
-                      [](unsigned char c) { return std::isdigit(c) != 0; });
+                  item.size() - dot < 4 && are_digits(std::string_view(item).substr(dot + 1));
     if (!digits) return bad("`" + item + "` is not input.axis");
     out.second.emplace_back(item.substr(0, dot), std::stoi(item.substr(dot + 1)));
     at = comma + 1;
@@ -238,9 +233,7 @@ Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, std::in
   while (at <= text.size()) {
     std::size_t comma = std::min(text.find(',', at), text.size());
     std::string item = text.substr(at, comma - at);
-    bool digits =
-        !item.empty() && item.size() < 18 &&
-        std::all_of(item.begin(), item.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    bool digits = item.size() < 18 && are_digits(item);
     std::int64_t value = digits ? std::stoll(item) : -1;
     if (!digits || value < least || value > most)
       return fail(error_in("`" + text + "`", "PW1402",

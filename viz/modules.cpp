@@ -1,18 +1,15 @@
 #include "viz/modules.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <string>
 #include <string_view>
 
+#include "base/characters.hpp"
+
 namespace pw::viz {
 
-bool is_number(std::string_view step) {
-  const std::string_view number = step.substr(0, step.find('@'));
-  return !number.empty() && std::all_of(number.begin(), number.end(),
-                                        [](unsigned char c) { return std::isdigit(c) != 0; });
-}
+bool is_number(std::string_view step) { return are_digits(step.substr(0, step.find('@'))); }
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "base/dynamic_library.hpp"
 #include "base/io/file.hpp"
 #include "base/try.hpp"
@@ -57,7 +58,7 @@ std::int64_t number_before(std::string_view log, std::string_view word) {
   const std::size_t at = log.find(word);
   if (at == std::string_view::npos || at == 0) return -1;
   std::size_t begin = at;
-  while (begin > 0 && log[begin - 1] >= '0' && log[begin - 1] <= '9') --begin;
+  while (begin > 0 && is_digit(log[begin - 1])) --begin;
   std::int64_t value = -1;
   std::from_chars(log.data() + begin, log.data() + at, value);
   return value;

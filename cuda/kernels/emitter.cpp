@@ -6,20 +6,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/characters.hpp"
 #include "base/hash.hpp"
 #include "cuda/kernels/expressions.hpp"
 #include "cuda/kernels/teams.hpp"
 
 namespace pw::cuda {
 
-std::string sanitised(std::string_view text) {
-  std::string out;
-  for (char c : text.substr(0, 64)) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    out += plain ? c : '_';
-  }
-  return out;
-}
+std::string sanitised(std::string_view text) { return as_name(text.substr(0, 64)); }
 
 /// Launch bounds state the block size and the minimum resident blocks, which limits the compiler's
 /// registers per thread.

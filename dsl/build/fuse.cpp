@@ -1,8 +1,8 @@
 #include "dsl/build/fuse.hpp"
 
 #include <algorithm>
-#include <cctype>
 
+#include "base/characters.hpp"
 #include "dsl/build/declare_op.hpp"
 #include "dsl/build/unroll.hpp"
 #include "dsl/editing/rename.hpp"
@@ -24,8 +24,7 @@ class PlainNames {
   const std::string& of(const std::string& name) {
     auto [it, fresh] = plain_.try_emplace(name);
     if (!fresh) return it->second;
-    std::string base;
-    for (char c : name) base += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+    const std::string base = as_name(name);
     std::string text = base;
     for (int i = 1; !taken_.insert(text).second; ++i) text = base + "_" + std::to_string(i);
     return it->second = text;

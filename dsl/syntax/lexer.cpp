@@ -3,6 +3,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/characters.hpp"
 #include "dsl/syntax/token.hpp"
 
 namespace pw {
@@ -38,10 +39,8 @@ const std::vector<std::pair<std::string_view, Tok>>& bucket_of(char c) {
   return byte < kBuckets.size() ? kBuckets[byte] : kEmpty;
 }
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 int hex_digit(char c) {
-  if (digit(c)) return c - '0';
+  if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
@@ -117,15 +116,15 @@ class Lexer {
 
   void token() {
     const char c = peek();
-    if (letter(c)) return word();
-    if (digit(c)) return number();
+    if (begins_name(c)) return word();
+    if (is_digit(c)) return number();
     if (c == '"' || c == '`') return string(c);
     punctuation();
   }
 
   void word() {
     const std::size_t begin = at_;
-    while (letter(peek()) || digit(peek())) ++at_;
+    while (is_in_name(peek())) ++at_;
     const std::string_view text = text_.substr(begin, at_ - begin);
     if (text == "inf" || text == "nan") return push(Tok::real, begin);
     Tok kind = Tok::word;
@@ -137,15 +136,15 @@ class Lexer {
   void number() {
     const std::size_t begin = at_;
     bool real = false;
-    while (digit(peek())) ++at_;
-    if (peek() == '.' && digit(peek(1))) {  // `1..256` is a range
+    while (is_digit(peek())) ++at_;
+    if (peek() == '.' && is_digit(peek(1))) {  // `1..256` is a range
       real = true;
-      for (++at_; digit(peek());) ++at_;
+      for (++at_; is_digit(peek());) ++at_;
     }
     const std::size_t sign = peek(1) == '+' || peek(1) == '-' ? 2 : 1;
-    if ((peek() == 'e' || peek() == 'E') && digit(peek(sign))) {
+    if ((peek() == 'e' || peek() == 'E') && is_digit(peek(sign))) {
       real = true;
-      for (at_ += sign; digit(peek());) ++at_;
+      for (at_ += sign; is_digit(peek());) ++at_;
     }
     check_number(begin, real);
     push(real ? Tok::real : Tok::integer, begin);
@@ -153,8 +152,8 @@ class Lexer {
 
   void check_number(std::size_t begin, bool real) {
     const std::string_view text = text_.substr(begin, at_ - begin);
-    if (letter(peek())) {
-      while (letter(peek()) || digit(peek())) ++at_;
+    if (begins_name(peek())) {
+      while (is_in_name(peek())) ++at_;
       report(begin, at_, "PW0104", "a number runs into a name",
              "put a `*` or a space between them");
       return;
@@ -230,7 +229,7 @@ class Lexer {
   void stray() {
     const std::size_t begin = at_;
     const auto known = [](char c) {
-      return letter(c) || digit(c) ||
+      return is_in_name(c) ||
              std::string_view(" \t\r\n\"`()[]{},:;?.@|=<>!+-*/%").find(c) != std::string_view::npos;
     };
     do ++at_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/characters.hpp"
 #include "graph/dtype.hpp"
 
 namespace pw {
@@ -72,7 +73,6 @@ class Spans {
     return called(i) ? LexicalClass::call : LexicalClass::name;
   }
 
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
   /// Returns true if no name adjoins a text that begins and ends with a digit.
   static bool is_number(std::string_view text) {
     bool exponent = false;
@@ -151,8 +151,7 @@ class Spans {
 std::string escaped(std::string_view text) {
   std::string out;
   for (char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '_' || c == ' ' || c == '"' || c == '`';
+    const bool plain = is_in_name(c) || c == ' ' || c == '"' || c == '`';
     if (!plain) out += '\\';
     out += c;
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/plain_quote.hpp"
+#include "base/characters.hpp"
 
 namespace pw {
 

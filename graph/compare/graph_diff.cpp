@@ -3,12 +3,12 @@
 // Linear in both graphs, but for sorting.
 #include "graph/compare/graph_diff.hpp"
 
-#include <cctype>
 #include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "graph/text/text.hpp"
 
 namespace pw {
@@ -26,7 +26,7 @@ std::string without_numbers(const std::string& text) {
   bool quoted = false;
   for (const char c : text) {
     if (c == '"') quoted = !quoted;
-    const bool digit = quoted && std::isdigit(static_cast<unsigned char>(c)) != 0;
+    const bool digit = quoted && is_digit(c);
     if (!digit)
       out += c;
     else if (out.back() != '#')

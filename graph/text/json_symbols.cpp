@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/characters.hpp"
 #include "base/strings.hpp"
+#include "graph/dtype.hpp"
 #include "graph/infer/symbol_fact.hpp"
 
 namespace pw {
@@ -36,11 +38,7 @@ void declare_symbols(const Tree& symbols, const Pointer& list, Facts& facts, jso
     const std::string symbol(symbols.keys[i]);
     const Tree& tree = symbols.items[i];
     const Pointer pointer = list / symbols.keys[i];
-    auto word = [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    };
-    if (symbol.empty() || (symbol[0] >= '0' && symbol[0] <= '9') ||
-        !std::all_of(symbol.begin(), symbol.end(), word) || dtype_named(symbol)) {
+    if (!is_name(symbol) || dtype_named(symbol)) {
       check.error(pointer, "PW1008", "this cannot name a symbol",
                   "a symbol must be a word, such as n, and not a dtype");
       continue;

@@ -15,14 +15,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/characters.hpp"
 #include "base/utf8.hpp"
 
 namespace pw::json {
 namespace {
 
 constexpr std::size_t kKilobyte = 1000;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 void append_utf8(std::string& out, std::uint32_t c) {
   const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };

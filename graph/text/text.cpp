@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/characters.hpp"
 #include "base/parse_number.hpp"
 
 namespace pw {
@@ -13,11 +14,9 @@ constexpr std::array<std::string_view, 15> kReserved = {
     "where", "assume", "given", "unless", "many", "and", "or", "not",
     "in",    "out",    "true",  "false",  "none", "inf", "nan"};
 
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_word(std::string_view text) {
   if (text == "inf" || text == "nan") return false;  // read as numbers
-  const auto part = [](char c) { return letter(c) || (c >= '0' && c <= '9'); };
-  return !text.empty() && letter(text[0]) && std::all_of(text.begin(), text.end(), part);
+  return is_name(text);
 }
 bool is_plain_name(std::string_view text) {
   return is_word(text) && std::find(kReserved.begin(), kReserved.end(), text) == kReserved.end();

@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/characters.hpp"
 #include "base/diagnostic.hpp"
 
 namespace pw {
@@ -13,8 +14,6 @@ namespace {
 constexpr std::size_t kMaxArguments = 16;  // of Max and Min
 
 bool is_space(char c) { return c == ' ' || c == '\t'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 tl::unexpected<TextError> wrong(std::size_t offset, std::string message, std::string help = {}) {
   return tl::unexpected<TextError>(TextError{offset, std::move(message), std::move(help)});
@@ -105,7 +104,7 @@ class DimReader {
     }
     if (take("(")) return close(sum(depth + 1));
     if (is_digit(text_[at_])) return number();
-    if (starts_name(text_[at_])) return name(depth);
+    if (begins_name(text_[at_])) return name(depth);
     return wrong(at_, "expected a number or a symbol");
   }
 
@@ -130,7 +129,7 @@ class DimReader {
 
   TextResult<DimId> name(int depth) {
     std::size_t begin = at_;
-    while (at_ < text_.size() && (starts_name(text_[at_]) || is_digit(text_[at_]))) ++at_;
+    while (at_ < text_.size() && is_in_name(text_[at_])) ++at_;
     std::string_view word = text_.substr(begin, at_ - begin);
     skip();
     if (at_ < text_.size() && text_[at_] == '(') return call(word, begin, depth);

@@ -1,10 +1,10 @@
 #include "import/fx/module_path.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <vector>
 
+#include "base/characters.hpp"
 #include "base/printable.hpp"
 
 namespace pw::fx {
@@ -34,11 +34,9 @@ std::string plain_path(std::string_view path) {
 /// Returns the number after "@" at the end of a key; empty if there is none.
 std::string_view call_of(std::string_view key) {
   const std::size_t at = key.rfind('@');
-  if (at == std::string_view::npos || at + 1 == key.size()) return {};
+  if (at == std::string_view::npos) return {};
   const std::string_view number = key.substr(at + 1);
-  const bool digits = std::all_of(number.begin(), number.end(),
-                                  [](unsigned char c) { return std::isdigit(c) != 0; });
-  return digits ? number : std::string_view();
+  return are_digits(number) ? number : std::string_view();
 }
 
 /// Takes the next quoted text.

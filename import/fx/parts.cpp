@@ -1,10 +1,10 @@
 #include "import/fx/parts.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "base/try.hpp"
 #include "graph/compare/canonical.hpp"
 #include "graph/passes/writes.hpp"
@@ -17,9 +17,8 @@ std::string graph_name(std::string file) {
   file = file.substr(file.rfind('/') + 1);
   for (std::string_view tail : {".txt", ".py", ".fx", ".pt2"})
     if (file.ends_with(tail)) file.resize(file.size() - tail.size());
-  for (char& c : file)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return file.empty() || std::isdigit(static_cast<unsigned char>(file[0])) ? "graph" + file : file;
+  file = as_name(file);
+  return file.empty() || is_digit(file[0]) ? "graph" + file : file;
 }
 
 // Erases buffers that only received results, and the views that led to them.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "base/try.hpp"
 #include "graph/foreign.hpp"
 #include "graph/graph_format.hpp"
@@ -52,10 +53,8 @@ bool is_standard(std::string_view domain) { return domain.empty() || domain == "
 
 /// Returns a plain word for an arbitrary name in a file.
 std::string word_of(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if ((c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')) c = '_';
-  if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(0, 1, '_');
+  std::string out = as_name(text);
+  if (out.empty() || is_digit(out[0])) out.insert(0, 1, '_');
   return out;
 }
 

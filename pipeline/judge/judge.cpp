@@ -5,12 +5,12 @@
 #include "pipeline/judge/judge.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/characters.hpp"
 #include "base/counted.hpp"
 #include "base/try.hpp"
 #include "pipeline/judge/proof_store.hpp"
@@ -24,11 +24,9 @@ std::string test_of(const std::string& rule, const std::string& reason) {
   constexpr std::string_view kHead = "graph instance {";
   const std::size_t at = reason.find(kHead);
   if (at == std::string::npos) return "";
-  std::string name;
-  for (char c : rule) name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   return fmt::format(
-      "test {}_refuted {{\n  graph {{{}  apply {}\n  expect numeric within 0.0\n}}\n", name,
-      reason.substr(at + kHead.size()), rule);
+      "test {}_refuted {{\n  graph {{{}  apply {}\n  expect numeric within 0.0\n}}\n",
+      as_name(rule), reason.substr(at + kHead.size()), rule);
 }
 
 bool is_proved(const proof::Proof& proof) {

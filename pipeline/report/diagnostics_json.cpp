@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/characters.hpp"
 #include "base/diagnostic_codes.hpp"
 #include "base/printable.hpp"
 #include "base/version.hpp"
@@ -53,8 +54,7 @@ std::string uri_of(const std::string& path) {
   std::string out = path.starts_with('/') ? "file://" : "";
   for (const char c : path) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain =
-        (byte < 0x80 && std::isalnum(byte) != 0) || kPlain.find(c) != std::string_view::npos;
+    const bool plain = is_letter_or_digit(c) || kPlain.find(c) != std::string_view::npos;
     out += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
   }
   return out;

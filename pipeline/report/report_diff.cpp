@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "base/counted.hpp"
 #include "base/io/file.hpp"
 #include "base/io/file_kind.hpp"
@@ -16,7 +17,7 @@ namespace {
 
 bool starts_with_digit(const std::string& text) {
   const std::size_t first = text.find_first_not_of("-+ ");
-  return first != std::string::npos && text[first] >= '0' && text[first] <= '9';
+  return first != std::string::npos && is_digit(text[first]);
 }
 
 /// How many columns name a row: those before the first that holds a number in some row, but one.

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
+
 namespace pw {
 namespace {
 
@@ -70,10 +72,7 @@ class LineReader {
   [[nodiscard]] std::size_t column() const { return at_ + 1; }
 
  private:
-  static bool in_word(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == ':' ||
-           c == '*';
-  }
+  static bool in_word(char c) { return is_in_name(c) || c == '.' || c == ':' || c == '*'; }
   void blank() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
   }

@@ -7,7 +7,8 @@
 #include "proof/integers/integers.hpp"
 
 #include <algorithm>
-#include <cctype>
+
+#include "base/characters.hpp"
 
 #include "base/division.hpp"
 
@@ -67,8 +68,7 @@ class DimReader {
   std::int64_t digits() {
     skip();
     std::int64_t value = 0;
-    while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0)
-      value = value * 10 + (text_[at_++] - '0');
+    while (at_ < text_.size() && is_digit(text_[at_])) value = value * 10 + (text_[at_++] - '0');
     return value;
   }
   Ix atom() {
@@ -79,12 +79,10 @@ class DimReader {
       take(')');
       return out;
     }
-    if (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0)
-      return integers_.constant(digits());
+    if (at_ < text_.size() && is_digit(text_[at_])) return integers_.constant(digits());
     std::string name;
     while (at_ < text_.size() &&
-           (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_' ||
-            text_[at_] == '\'' || text_[at_] == '#' || text_[at_] == '.'))
+           (is_in_name(text_[at_]) || text_[at_] == '\'' || text_[at_] == '#' || text_[at_] == '.'))
       name += text_[at_++];
     if (name.empty()) ++at_;
     if (at_ < text_.size() && text_[at_] == '(') {

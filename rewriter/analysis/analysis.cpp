@@ -13,12 +13,6 @@ std::string_view name(Finding::Kind kind) {
   return "?";
 }
 
-Diagnostic warning_of(Span span, std::string_view code, std::string message, std::string help) {
-  Diagnostic out = error_at(span, code, std::move(message), std::move(help));
-  out.severity = Severity::warning;
-  return out;
-}
-
 AnalysisReport analyse(const RuleSet& rules, const Env& params) {
   AnalysisReport out;
   out.passes = rule_passes(rules).size();

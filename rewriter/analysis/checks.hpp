@@ -34,6 +34,4 @@ void find_shadows(Analysis& analysis);
 void find_overlaps(Analysis& analysis);
 void find_loops(Analysis& analysis);
 
-Diagnostic warning_of(Span span, std::string_view code, std::string message, std::string help);
-
 }  // namespace pw

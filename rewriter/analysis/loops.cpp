@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "rewriter/analysis/certificate.hpp"
 #include "rewriter/analysis/checks.hpp"
 #include "rewriter/analysis/enables.hpp"
@@ -35,7 +36,7 @@ std::string arrows(const std::vector<std::string>& cycle) {
 
 Diagnostic describe(const RuleSet& rules, const Repetition& repetition,
                     const std::vector<std::string>& cycle) {
-  Diagnostic out = warning_of(
+  Diagnostic out = warning_at(
       repetition.strategy->span, "PW1152",
       cycle.empty() ? fmt::format("`{}` may not end", repetition.owner)
                     : fmt::format("`{}` may not terminate: {}", repetition.owner, arrows(cycle)),
@@ -66,7 +67,7 @@ std::string endless_test(const Analysis& analysis, const Repetition& repetition,
       const auto run = run_on(sample.frozen.graph, reach, *owner, sample.frozen.params, 2000);
       if (!run || run->stop == StopReason::fixpoint || run->count(rules, written) <= kEnough)
         continue;
-      return test_text(word_of(repetition.owner) + "_goes_on", sample.frozen.graph,
+      return test_text(as_name(repetition.owner) + "_goes_on", sample.frozen.graph,
                        {*owner, "", repetition.owner}, rules, sample.frozen.params,
                        {fmt::format("{} > {}", written, kEnough)});
     }

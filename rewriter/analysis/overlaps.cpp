@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "base/counted.hpp"
 #include "rewriter/analysis/checks.hpp"
 #include "rewriter/analysis/freeze.hpp"
@@ -143,8 +144,8 @@ class Overlaps {
       return false;
     const bool alike = op_counts(with_a->graph) == op_counts(with_b->graph);
     if (a == b && alike) return false;  // two places of one rule: equivalent either way
-    const std::string name = fmt::format("{}_or_{}", word_of(written_name(rules_.rules[a])),
-                                         word_of(written_name(rules_.rules[b])));
+    const std::string name = fmt::format("{}_or_{}", as_name(written_name(rules_.rules[a])),
+                                         as_name(written_name(rules_.rules[b])));
     const Application applied = applicable(analysis_, *pass_, *reach_, frozen.graph, name);
     charge_run(frozen.graph);
     const std::optional<Outcome> today =
@@ -171,7 +172,7 @@ class Overlaps {
     const PatternNode& there = second.nodes[b_wins ? way.shared_a : way.shared_b];
     const std::string a = written_name(first), b = written_name(second);
     const std::string& op = rules_.context->ops[at.op].name;
-    Diagnostic d = warning_of(
+    Diagnostic d = warning_at(
         at.span, "PW1150",
         winner == loser
             ? fmt::format("two matches of `{}` compete for the same `{}`, and the result depends "

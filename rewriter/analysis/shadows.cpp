@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "base/counted.hpp"
 #include "rewriter/analysis/checks.hpp"
 #include "rewriter/analysis/freeze.hpp"
@@ -104,14 +105,14 @@ class Shadows {
     const Rule& rule = rules_.rules[id];
     const Rule& by = rules_.rules[shadow.by];
     const std::string a = written_name(by), b = written_name(rule);
-    Diagnostic d = warning_of(
+    Diagnostic d = warning_at(
         rule.name_span, "PW1151",
         fmt::format("`{}` never fires: `{}` takes its nodes first", row, row_name(by)),
         a == b ? "order or separate the rows by a guard"
                : fmt::format("write `rule {} over {}`, or remove it", rule.base_name, a));
     d.label = fmt::format("not once on {} made of its own pattern", counted(graphs, "graph"));
     d.secondary.push_back({by.name_span, "goes first in `" + pass.owner + "`"});
-    const std::string name = word_of(b) + "_in_the_shadow";
+    const std::string name = as_name(b) + "_in_the_shadow";
     const Application applied = applicable(analysis_, pass, reach, shadow.frozen.graph, name);
     const std::optional<Outcome> today =
         run_applied(analysis_, applied, reach, shadow.frozen.graph, shadow.frozen.params);

@@ -1,10 +1,10 @@
 #include "rewriter/explain/match_records.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "graph/text/text.hpp"
 #include "rewriter/engine/legality.hpp"
 
@@ -47,8 +47,7 @@ std::string named(const SeenNode& node) { return fmt::format("%{} ({})", node.na
 std::string without_numbers(std::string_view text) {
   std::string out;
   for (char c : text) {
-    const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
-    if (!digit)
+    if (!is_digit(c))
       out += c;
     else if (out.empty() || out.back() != '*')
       out += '*';

@@ -1,12 +1,12 @@
 #include "viz/formats/text_table.hpp"
 
+#include "base/characters.hpp"
 #include "viz/label.hpp"
 
 namespace pw::viz {
 namespace {
 
 constexpr std::size_t kMostDigits = 9;  // so that a number stays one in JavaScript
-bool digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
@@ -25,7 +25,7 @@ std::uint32_t TextTable::add(std::string_view text) {
   std::vector<std::int64_t> numbers;
   for (std::size_t at = 0; at < valid.size();) {
     std::size_t end = at;
-    while (end < valid.size() && digit(valid[end])) ++end;
+    while (end < valid.size() && is_digit(valid[end])) ++end;
     const std::size_t count = end - at;
     if (count == 0) {
       form += valid[at++];

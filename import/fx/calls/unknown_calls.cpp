@@ -1,10 +1,10 @@
 #include "import/fx/calls/unknown_calls.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 
+#include "base/characters.hpp"
 #include "base/try.hpp"
 #include "import/fx/calls/apply.hpp"
 
@@ -16,7 +16,7 @@ constexpr int kMaxListDepth = 4;
 std::string op_name(std::string_view target) {
   std::string name(target);
   for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.') c = '_';
+    if (!is_in_name(c) && c != '.') c = '_';
   return name;
 }
 
@@ -52,7 +52,7 @@ std::string renamed(std::string_view text, std::size_t from, std::size_t to) {
       continue;
     }
     const std::size_t end = at + name.size();
-    const bool longer = end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]));
+    const bool longer = end < text.size() && is_digit(text[end]);
     if (text.substr(at, name.size()) == name && !longer) {
       out += fmt::format("%{}", to);
       at = end;

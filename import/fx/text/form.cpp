@@ -4,14 +4,13 @@
 #include <map>
 #include <optional>
 
+#include "base/characters.hpp"
 #include "base/io/file_kind.hpp"
 #include "base/trim.hpp"
 #include "import/fx/fx.hpp"
 
 namespace pw::fx {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Returns the length of a prefix like
 // "[rank0]:V1122 14:50:03.198000 17894 torch/x.py:2987] [0/0] [__graph_code] ", or 0.

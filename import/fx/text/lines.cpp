@@ -3,6 +3,7 @@
 #include <optional>
 #include <variant>
 
+#include "base/characters.hpp"
 #include "base/try.hpp"
 #include "import/fx/module_path.hpp"
 #include "import/fx/text/ast.hpp"
@@ -154,13 +155,9 @@ class Cutter {
   std::vector<Line> lines_;
 };
 
-bool in_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 std::string_view first_word(std::string_view line) {
   std::size_t n = 0;
-  while (n < line.size() && in_word(line[n])) ++n;
+  while (n < line.size() && is_in_name(line[n])) ++n;
   return line.substr(0, n);
 }
 
@@ -278,10 +275,7 @@ class Reader {
 
 }  // namespace
 
-bool is_word(std::string_view text) {
-  return !text.empty() && !(text[0] >= '0' && text[0] <= '9') &&
-         std::all_of(text.begin(), text.end(), in_word);
-}
+bool is_word(std::string_view text) { return is_name(text); }
 
 Result<std::vector<Line>> cut_lines(std::string_view text, SourceId source) {
   if (text.size() > kMaxText)

@@ -3,7 +3,7 @@
 #include <array>
 #include <charconv>
 
-#include "base/plain_quote.hpp"
+#include "base/characters.hpp"
 #include "import/fx/text/ast.hpp"
 
 namespace pw::fx {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/characters.hpp"
 #include "base/hash.hpp"
 #include "dsl/build/strategy_options.hpp"
 #include "graph/text/text.hpp"
@@ -99,12 +100,6 @@ std::optional<Outcome> run_applied(const Analysis& analysis, const Application& 
 std::string expected_count(const Outcome& outcome, const RuleSet& rules,
                            const std::string& written) {
   return fmt::format("{} == {}", written, outcome.count(rules, written));
-}
-
-std::string word_of(const std::string& text) {
-  std::string out;
-  for (char c : text) out += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  return out;
 }
 
 std::string test_text(const std::string& name, const Graph& graph, const Application& applied,

@@ -46,8 +46,6 @@ std::string test_text(const std::string& name, const Graph& graph, const Applica
                       const std::vector<std::string>& expectations);
 std::string expected_count(const Outcome& outcome, const RuleSet& rules,
                            const std::string& written);
-/// Makes a word that may name a test of other words.
-std::string word_of(const std::string& text);
 
 /// Returns a hash that is equal for graphs that compute the same expressions in as many nodes,
 /// whatever their order and that of commutative operands.
