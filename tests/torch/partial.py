@@ -143,6 +143,21 @@ class Dtypes(Partial):
             both.append([p.grad for p in one.parameters()])
         self.assertLessEqual(difference(*both), 2e-2)
 
+    def test_statistics_of_another_dtype_than_the_traced_one(self):
+        for norm in (nn.LayerNorm(8), nn.GroupNorm(2, 6)):
+            for width in (torch.bfloat16, torch.float16):
+                model, both = nn.Sequential(copy.deepcopy(norm), nn.ReLU()), []
+                compiled = torch.compile(copy.deepcopy(model), backend="piecewise")
+                for call in (model, compiled):
+                    x = torch.randn(4, 6, 8, generator=torch.Generator().manual_seed(3)).to(width).requires_grad_()
+                    y = call(x)
+                    y.float().square().sum().backward()
+                    both.append([y.detach(), x.grad, *(p.grad for p in call.parameters())])
+                self.assertEqual([x.dtype for x in both[0]], [x.dtype for x in both[1]])
+                self.assertLessEqual(difference(*both), 2e-2)
+                forward = front.report(compiled)[0]
+                self.assertEqual((forward.kind, forward.refused, forward.left), ("forward", "", {}))
+
     def test_some_of_a_list(self):
         with torch._dynamo.config.patch(capture_scalar_outputs=True):
             for item in (0, 1):

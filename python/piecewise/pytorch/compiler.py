@@ -29,7 +29,7 @@ from .options import FROZEN, Options
 from .reports import GraphReport, Served, _graphs, origin
 from .saving import Portable, saved_graph
 from .taking import Taking, calls_of
-from .fx_import import Refused
+from .fx_import import Refused, correct_statistics
 
 _log = logging.getLogger("piecewise")
 _AUTOGRAD_CACHE = (
@@ -170,6 +170,7 @@ class Backend:
         rules = rules_of(self.options, session)
         report = GraphReport(kind, self.options, **made_for)
         _graphs.append(report)
+        correct_statistics(module.graph)
         try:
             return _take(session, rules, self.options, module, report, capturing)
         except (Refused, Error) as why:

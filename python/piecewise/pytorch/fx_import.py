@@ -1,11 +1,13 @@
 """Feeds a torch.fx graph to the importer node by node."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import typing as t
 
 import sympy
 import torch
+from torch._guards import detect_fake_mode
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.node import _get_qualified_name
 from torch.utils._dtype_abbrs import dtype_abbrs
@@ -30,6 +32,41 @@ DTYPES = {
     "f8e5m2": torch.float8_e5m2,
 }
 _NAMES = {dtype: dtype_abbrs[dtype] for dtype in DTYPES.values()}
+
+
+_aten = torch.ops.aten
+_NORMS = (
+    _aten.native_layer_norm.default,
+    _aten.native_group_norm.default,
+    _aten.native_batch_norm.default,
+    _aten._native_batch_norm_legit.no_stats,
+    _aten._native_batch_norm_legit_functional.default,
+    _aten._native_batch_norm_legit_no_training.default,
+)
+
+
+def _computed_statistics(node: torch.fx.Node) -> t.Any:
+    """Returns the values of a norm in bf16 or f16 with weights in f32: PyTorch traces its statistics like the input, but computes them in f32."""
+    dtypes = {n.meta["val"].dtype for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)}
+    if node.args[0].meta["val"].dtype.itemsize > 2 or torch.float32 not in dtypes:
+        return None
+    y, mean, scale, *more = node.meta["val"]
+    return (y, mean.float(), scale.float(), *more)
+
+
+def correct_statistics(graph: torch.fx.Graph) -> None:
+    """Sets the dtypes that statistics of norms really have, and infers those of what is computed from them again."""
+    changed: t.Set[torch.fx.Node] = set()
+    for node in graph.nodes:
+        if node.target in _NORMS and (values := _computed_statistics(node)) is not None:
+            node.meta["val"] = values
+            changed.add(node)
+        elif node.op == "call_function" and not changed.isdisjoint(node.all_input_nodes):
+            before, (args, kwargs) = node.meta.get("val"), torch.fx.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
+            with detect_fake_mode(args) or contextlib.nullcontext():
+                node.meta["val"] = node.target(*args, **kwargs)
+            if not isinstance(before, torch.Tensor) or before.dtype != node.meta["val"].dtype:
+                changed.add(node)
 
 
 class Refused(Exception):
