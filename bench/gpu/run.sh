@@ -95,13 +95,8 @@ torch_part() {
 
 # Prints why the Python module cannot run; nothing if it can.
 torch_missing() {
-  "$python" - 2>&1 <<'END' | tail -n 1
-import sys
-try:
-    import _piecewise, torch, transformers
-except ImportError as why:
-    print(f"Python {sys.version.split()[0]}: {why}")
-END
+  local why
+  why=$("$python" -c 'import _piecewise, torch, transformers' 2>&1) || echo "$python: ${why##*$'\n'}"
 }
 
 # The tests of Python as lines of Markdown, from what unittest printed.
