@@ -566,6 +566,8 @@ constexpr DiagnosticCode kCodes[] = {
      "other",
      "use a number of ranks that every group size divides"},
     {"PW1209", "a sequence does not fit its cache", "the message names the page or position"},
+    {"PW1210", "a condition of an imported program excludes the sizes of a step",
+     "the message states the condition and the sizes", usage},
     {"PW1211", "a file of steps cannot be read",
      "each line is a step: `0:5 1:3 2.` adds 5 tokens to sequence 0 and 3 to sequence 1, and ends "
      "sequence 2"},

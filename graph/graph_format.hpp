@@ -12,8 +12,17 @@
 
 #include "base/progress.hpp"
 #include "graph/graph.hpp"
+#include "graph/size_condition.hpp"
 
 namespace pw {
+
+/// A guard of a program: a comparison of sizes, as torch prints them. Both sides are empty if the
+/// guard has another form.
+struct FxGuard {
+  std::string text;
+  Compare op = Compare::eq;
+  std::string left, right;
+};
 
 struct FxOptions {
   std::string file = {};  ///< for messages
@@ -34,8 +43,8 @@ struct FxOptions {
   std::map<std::string, std::int64_t> multiples = {};
   /// Sizes that are equal in every valid run, as torch prints them.
   std::vector<std::pair<std::string, std::string>> equal = {};
-  /// Sizes that are equal only for some values of a symbol: its range is narrowed to those values.
-  std::vector<std::pair<std::string, std::string>> guards = {};
+  /// Guards that the program checks. An equality narrows the range of its symbol, if it has one.
+  std::vector<FxGuard> guards = {};
   /// Reads, writes and aliases of ops that are not PyTorch's own: by target, a line in the format
   /// of torch_schemas.txt.
   std::map<std::string, std::string, std::less<>> schemas = {};
@@ -60,6 +69,7 @@ struct FxReport {
   std::vector<std::string> substitutions;  ///< shape literals that became the symbol
   std::map<std::string, int> dropped;      ///< bookkeeping that computes nothing, with counts
   std::vector<std::string> notes;          ///< unknown facts, a line each
+  SizeConditions checked;                  ///< conditions of the program that a run checks
   std::vector<std::string> unchecked;      ///< conditions of the program that no run checks
   /// Inputs whose kind the dump does not state, with the guessed kind.
   std::vector<std::pair<std::string, InputKind>> guessed;

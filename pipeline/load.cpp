@@ -49,6 +49,17 @@ std::vector<std::string> unchecked_lines(const FxReport& report, bool all) {
                   out.size())};
 }
 
+std::vector<std::string> checked_lines(const FxReport& report, bool all) {
+  std::vector<std::string> out;
+  for (const SizeCondition& condition : report.checked)
+    out.push_back("checked by `pwr run` and `pwr bench` of this file only: " + condition.text);
+  if (all || out.size() < 2) return out;
+  return {
+      fmt::format("checked by `pwr run` and `pwr bench` of this file only: {} conditions on its "
+                  "sizes; `pwr import` lists them",
+                  out.size())};
+}
+
 /// Describes the import of a dump. `all`: also each symbol, guess, and omitted call.
 std::vector<std::string> import_lines(const FxReport& report, bool all) {
   std::vector<std::string> out{"this is " + report.form};
@@ -61,6 +72,7 @@ std::vector<std::string> import_lines(const FxReport& report, bool all) {
         "opaque: {} × {}: kept unchanged, with the types that the dump states", target, count));
   for (const auto& [reason, count] : report.reasons)
     out.push_back(fmt::format("no row: {} × {}", reason, count));
+  add(checked_lines(report, all));
   add(unchecked_lines(report, all));
   add(dropped_lines(report, all));
   if (all) add(guess_lines(report));
@@ -147,12 +159,13 @@ void say_import(const ReadGraph& read, const Log& log, bool all) {
 }
 
 Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& source,
-                                const Log& log, bool all) {
+                                const Log& log, bool all, SizeConditions* conditions) {
   GraphSource told = source;
   told.progress = told_to(log, source.path);
   if (source.loaded == nullptr) log.progress({"reading " + source.path});
   ReadGraph read = PW_TRY(load_graph(context, told));
   say_import(read, log, all);
+  if (conditions != nullptr && read.dump) *conditions = std::move(read.dump->checked);
   return std::move(read.graph);
 }
 

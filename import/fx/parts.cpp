@@ -8,6 +8,7 @@
 #include "base/try.hpp"
 #include "graph/compare/canonical.hpp"
 #include "graph/passes/writes.hpp"
+#include "import/fx/conditions.hpp"
 
 namespace pw::fx {
 namespace {
@@ -134,6 +135,7 @@ Result<FxImport> finish(Parts& parts, const ContextPtr& context) {
   if (!parts.effects.layer_names().empty())
     graph = without_layer_names(graph, context, parts.effects.layer_names());
   settle_numbers(graph);
+  settle_conditions(graph, parts.symbols, report);
   report.nodes = graph.node_count();
   return FxImport{graph.compact(), std::move(report)};
 }

@@ -5,7 +5,6 @@
 
 #include "base/printable.hpp"
 #include "base/try.hpp"
-#include "graph/text/type_text.hpp"
 #include "import/pt2/pt2.hpp"
 #include "import/pt2/tensors.hpp"
 
@@ -60,13 +59,6 @@ Result<ReadGraph> read_archive(const ContextPtr& context, const std::string& tex
   return ReadGraph{std::move(done.graph), std::move(done.report)};
 }
 
-/// Returns true if every size that the graph accepts satisfies the guard.
-bool is_proved(Graph& graph, const Guard& guard) {
-  Dims& dims = graph.context().dims;
-  const TextResult<DimId> left = parse_dim(dims, guard.left), right = parse_dim(dims, guard.right);
-  return left && right && dims.prove(guard.op, *left, *right, graph.facts) == Truth::yes;
-}
-
 }  // namespace
 
 Result<FxImport> import_program(const ContextPtr& context, std::string_view json,
@@ -92,9 +84,6 @@ Result<FxImport> import_program(const ContextPtr& context, std::string_view json
     done->report.notes.push_back(
         fmt::format("the archive has the contents of {} inputs: pass --weights {} to run with them",
                     program.tensors.size(), options.file));
-  for (const Guard& guard : program.conditions)
-    if (done && !is_proved(done->graph, guard))
-      done->report.unchecked.push_back("a guard, " + printable(guard.text));
   if (done)
     done->report.notes.insert(done->report.notes.end(), program.notes.begin(), program.notes.end());
   return done;

@@ -162,7 +162,8 @@ Statement copy_into(const std::string& input, Expr value) {
   return out;
 }
 
-/// Replaces `L['x'].size()[1]` by dims of inputs; nothing if one is not of an input.
+/// Replaces `L['x'].size()[1]` by dims of inputs; nothing if one is not of an input, or for a
+/// quotient that is not whole.
 Result<std::optional<std::string>> size_text(const Part& graph,
                                              const std::map<std::string, InputKind>& kinds,
                                              std::string text) {
@@ -183,48 +184,46 @@ Result<std::optional<std::string>> size_text(const Part& graph,
   }
   for (std::size_t at = 0; (at = text.find(kSym, at)) != std::string::npos;)
     text.erase(at, kSym.size());  // `max` and `min`
+  for (std::size_t at = 0; (at = text.find('/', at)) != std::string::npos; at += 2)
+    if (text.substr(at, 2) != "//") return std::nullopt;
   return text;
 }
 
-/// Splits a guard of one comparison; nothing for another form.
-std::optional<Guard> guard_of(const std::string& line) {
+/// Splits a guard of one comparison; both sides are empty for another form.
+FxGuard guard_of(const std::string& line) {
   constexpr std::size_t kLongest = 512;
   constexpr std::pair<std::string_view, Compare> kComparisons[] = {
       {" == ", Compare::eq}, {" != ", Compare::ne}, {" <= ", Compare::le},
       {" >= ", Compare::ge}, {" < ", Compare::lt},  {" > ", Compare::gt}};
+  const FxGuard other{printable(line), Compare::eq, "", ""};
   if (line.size() >= kLongest || line.find(" or ") != std::string::npos ||
       line.find(" and ") != std::string::npos)
-    return std::nullopt;
-  std::optional<Guard> out;
+    return other;
+  FxGuard out = other;
   for (const auto& [form, op] : kComparisons)
     for (std::size_t at = line.find(form); at != std::string::npos; at = line.find(form, at + 1)) {
-      if (out) return std::nullopt;  // several comparisons
-      out = Guard{line, op, line.substr(0, at), line.substr(at + form.size())};
+      if (!out.left.empty()) return other;  // several comparisons
+      out.op = op;
+      out.left = line.substr(0, at);
+      out.right = line.substr(at + form.size());
     }
   return out;
 }
 
-/// Reads guards: those that state the equality of two sizes, `L['x'].size()[1] == …`, and others.
+/// Reads guards, such as `L['x'].size()[1] == L['y'].size()[0]`.
 Status read_guards(const Part& graph, const Part& guards, Program& program) {
   constexpr std::size_t kMost = 200;
   const std::vector<Part> lines = PW_TRY(guards.items());
   for (std::size_t i = 0; i < std::min(lines.size(), kMost); ++i) {
-    const std::string line = PW_TRY(lines[i].text());
-    std::optional<Guard> guard = guard_of(line);
-    const auto size = [&](const std::string& side) {
-      return size_text(graph, program.kinds, side);
-    };
-    const auto left = guard ? PW_TRY(size(guard->left)) : std::nullopt,
-               right = guard ? PW_TRY(size(guard->right)) : std::nullopt;
-    if (left && right && guard->op == Compare::eq)
-      program.guards.emplace_back(*left, *right);
-    else if (left && right)
-      program.conditions.push_back({line, guard->op, *left, *right});
-    else
-      program.conditions.push_back({line, Compare::eq, "", ""});
+    FxGuard guard = guard_of(PW_TRY(lines[i].text()));
+    const auto left = PW_TRY(size_text(graph, program.kinds, guard.left)),
+               right = PW_TRY(size_text(graph, program.kinds, guard.right));
+    guard.left = left && right ? *left : "";
+    guard.right = left && right ? *right : "";
+    program.guards.push_back(std::move(guard));
   }
   if (lines.size() > kMost)
-    program.conditions.push_back(
+    program.guards.push_back(
         {fmt::format("{} other guards", lines.size() - kMost), Compare::eq, "", ""});
   return {};
 }

@@ -35,20 +35,12 @@ struct StoredName {
   bool constant = false;  ///< it is in data/constants, not in data/weights
 };
 
-/// A comparison that a program requires. Both sides are empty if no dims express them.
-struct Guard {
-  std::string text;
-  Compare op = Compare::eq;
-  std::string left, right;
-};
-
 /// A program in the importer's form.
 struct Program {
   fx::Module module;
   std::map<std::string, InputKind> kinds;
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> ranges;  ///< of symbols
-  std::vector<std::pair<std::string, std::string>> guards;  ///< sizes that must be equal
-  std::vector<Guard> conditions;                            ///< other guards
+  std::vector<FxGuard> guards;                                          ///< conditions on sizes
   std::map<std::string, StoredName> tensors;  ///< of inputs that the user does not supply
   std::string torch;                          ///< the version that wrote it
   std::vector<std::string> notes;             ///< what is omitted, a line each

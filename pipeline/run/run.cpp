@@ -139,8 +139,9 @@ Result<std::vector<std::vector<PlannedStep>>> assigned(const RunRequest& request
 }
 
 /// Returns the graph, with a number for each symbol if steps will run.
-Result<Graph> load_settled(const ContextPtr& context, const RunRequest& request, const Log& log) {
-  Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
+Result<Graph> load_settled(const ContextPtr& context, const RunRequest& request, const Log& log,
+                           SizeConditions& conditions) {
+  Graph graph = PW_TRY(load_graph_saying(context, request.graph, log, false, &conditions));
   if (request.execute)
     PW_TRY(take_extents(request, graph, log));
   else
@@ -159,8 +160,9 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked,
   PW_TRY(check_ranks(request));
   std::unique_ptr<StepEngine> engine;  // opened before any work is done
   if (request.execute) engine = PW_TRY(open_engine_of(request));
-  const Graph graph =
-      request.prepared ? request.prepared->graph : PW_TRY(load_settled(context, request, log));
+  SizeConditions conditions;
+  const Graph graph = request.prepared ? request.prepared->graph
+                                       : PW_TRY(load_settled(context, request, log, conditions));
   std::vector<PlannedStep> wanted;
   if (request.execute) wanted = PW_TRY(wanted_steps(request, graph));
   say_graph(request, graph, log);
@@ -190,6 +192,7 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked,
     if (request.execute && steps[i].empty() && variants.size() > 1) continue;
     if (!variants[i].name.empty()) log.say("tokens " + variants[i].name + ":");
     PW_TRY(check_sizes(records[i].plan, steps[i]));
+    PW_TRY(check_conditions(conditions, graph, records[i].plan, steps[i]));
     if (const StepEngineKind* kind = find_engine(request.engines, request.backend);
         request.execute && kind != nullptr)
       PW_TRY(check_kernels(variants[i].result.graph, *kind));

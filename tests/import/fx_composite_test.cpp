@@ -123,7 +123,7 @@ TEST_CASE("fx: a guard that the caller does not see to narrows a range", "[fx]")
   FxOptions options;
   options.ranges["s0"] = {2, 100};
   const auto add = [&](const std::string& left, const std::string& right) {
-    options.guards = {{left, right}};
+    options.guards = {{left + " == " + right, Compare::eq, left, right}};
     return taken("f32[2*(s0//2), 4]", "f32[s0, 4]", "add.Tensor(x, z)", ", z: \"f32[s0, 4]\"",
                  options);
   };

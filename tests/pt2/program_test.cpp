@@ -135,29 +135,88 @@ TEST_CASE("pt2: a guard of one symbol narrows its range, and makes sizes one", "
   CHECK(with_guard("L['none'].size()[0] == 4") == "2..64");
 }
 
-TEST_CASE("pt2: conditions that no run checks are reported", "[pt2]") {
-  const auto unchecked = [](const std::string& guard) {
+TEST_CASE("pt2: conditions on sizes are checked by runs, and others are reported", "[pt2]") {
+  using Lines = std::vector<std::string>;
+  const auto conditions = [](const FxImport& done, bool checked) {
+    Lines out = checked ? Lines() : done.report.unchecked;
+    Context& context = done.graph.context();
+    if (!checked) return out;
+    for (const SizeCondition& condition : done.report.checked) {
+      std::string values;  // of s0 that meet it
+      for (std::int64_t s0 = 2; s0 <= 8; ++s0) {
+        const auto at = [&](DimId side) {
+          return context.dims.constant(context.dims.evaluate(side, {{"s0", s0}}).value());
+        };
+        if (context.dims.prove(condition.op, at(condition.left), at(condition.right), {}) ==
+            Truth::yes)
+          values += std::to_string(s0);
+      }
+      out.push_back(condition.text + ": " + values);
+    }
+    return out;
+  };
+  const auto with_guard = [&](const std::string& guard, bool checked) {
     std::string json = small_program().json();
     json.insert(json.rfind('}'), R"(,"guards_code":[")" + guard + R"("])");
-    const ContextPtr context = library();
-    const auto done = pt2::import_program(context, json, "model.json", options());
+    const auto done = pt2::import_program(library(), json, "model.json", options());
     REQUIRE(done);
-    return done->report.unchecked;
+    return conditions(*done, checked);
   };
   // s0 is in 2..64.
-  CHECK(unchecked("L['x'].size()[0] <= 64").empty());
-  CHECK(unchecked("2*(L['x'].size()[0] // 2) == L['x'].size()[0]").empty());
-  using Lines = std::vector<std::string>;
-  CHECK(unchecked("(L['x'].size()[0] % 3) != 0") == Lines{"a guard, (L['x'].size()[0] % 3) != 0"});
-  CHECK(unchecked("L['x'].size()[0] == 4 or L['x'].size()[0] == 5").size() == 1);
-  ProgramText program = small_program();
-  program.nodes +=
-      "," + node("torch.ops.aten._assert_async.msg",
-                 argument(tensor("x")) + "," + argument(R"({"as_string":"no rate"})"), "", "check");
-  const ContextPtr context = library();
-  const FxImport done = imported(context, program);
-  CHECK(done.report.unchecked == Lines{"torch.ops.aten._assert_async.msg (no rate) at m.py:7"});
-  CHECK(done.report.dropped.empty());
+  for (const bool checked : {false, true}) {
+    CHECK(with_guard("L['x'].size()[0] <= 64", checked).empty());
+    CHECK(with_guard("2*(L['x'].size()[0] // 2) == L['x'].size()[0]", checked).empty());
+  }
+  const std::string third = "(L['x'].size()[0] % 3) != 0";
+  CHECK(with_guard(third, true) == Lines{third + ": 24578"});
+  CHECK(with_guard(third, false).empty());
+  const std::string two = "(L['x'].size()[0] % 4)*(L['x'].size()[0] % 6) == 0";  // not a range
+  CHECK(with_guard(two, true) == Lines{two + ": 468"});
+  for (const std::string other : {"L['x'].size()[0] == 4 or L['x'].size()[0] == 5",
+                                  "(L['x'].size()[0] / 4) < 5", "L['n'] < L['x'].size()[0]"}) {
+    CHECK(with_guard(other, true).empty());
+    CHECK(with_guard(other, false) == Lines{"a guard, " + other});
+  }
+
+  const auto with_call = [&](const std::string& target, const std::string& arguments,
+                             bool checked) {
+    ProgramText program = small_program();
+    program.nodes += "," + node("torch.ops.aten.sym_size.int",
+                                argument(tensor("x")) + "," + argument(R"({"as_int":0})"),
+                                R"({"as_sym_int":{"as_name":"n"}})", "n");
+    program.numbers += fmt::format("{}\"n\":{}", program.numbers.empty() ? "" : ",", kS0);
+    program.nodes += "," + node("_operator.ge",
+                                argument(R"({"as_sym_int":{"as_name":"n"}})") + "," +
+                                    argument(R"({"as_sym_int":{"as_int":5}})"),
+                                R"({"as_sym_bool":{"as_name":"ge"}})", "ge");
+    program.nodes += "," + node("torch.sym_not", argument(R"({"as_sym_bool":{"as_name":"ge"}})"),
+                                R"({"as_sym_bool":{"as_name":"lt"}})", "lt");
+    program.nodes += "," + node(target, arguments, "", "check");
+    const ContextPtr context = library();
+    return conditions(imported(context, program), checked);
+  };
+  const std::string message = argument(R"({"as_string":"no rate"})");
+  CHECK(with_call("torch.ops.aten._assert_async.msg", argument(tensor("x")) + "," + message,
+                  false) == Lines{"torch.ops.aten._assert_async.msg (no rate) at m.py:7"});
+  const std::string scalar = "torch.ops.aten._assert_scalar.default";
+  const auto of = [&](const std::string& name) {
+    return argument(R"({"as_sym_bool":{"as_name":")" + name + R"("}})") + "," + message;
+  };
+  CHECK(with_call(scalar, of("ge"), false).empty());
+  CHECK(with_call(scalar, of("ge"), true) == Lines{scalar + " (no rate) at m.py:7: 5678"});
+  CHECK(with_call(scalar, of("lt"), true) == Lines{scalar + " (no rate) at m.py:7: 234"});
+  const std::string range = "torch.ops.aten.sym_constrain_range_for_size.default";
+  const std::string number = argument(R"({"as_sym_int":{"as_name":"n"}})");
+  CHECK(with_call(range, number + "," + argument(R"({"as_int":0})", "min"), true).empty());
+  CHECK(with_call(range, number + "," + argument(R"({"as_int":4})", "max"), true) ==
+        Lines{range + " at m.py:7: 234"});
+  const std::string metadata = "torch.ops.aten._assert_tensor_metadata.default";
+  const auto dtype = [&](int number_of_type) {
+    return argument(tensor("x")) + "," +
+           argument(fmt::format(R"({{"as_scalar_type":{}}})", number_of_type), "dtype");
+  };
+  CHECK(with_call(metadata, dtype(7), false).empty());
+  CHECK(with_call(metadata, dtype(8), false) == Lines{metadata + " at m.py:7"});
 }
 
 TEST_CASE("pt2: a symbol of one value is that number", "[pt2]") {

@@ -128,6 +128,17 @@ def as_far_as_a_table(x):
     return x.sum(-1) + table[:, max(0, 8 - x.shape[1]) :]
 
 
+def biased_as_far_as_a_table(x):
+    """The first start is 0 for every size that runs, so that the second dim is 1."""
+    table = torch.arange(8.0).view(1, 1, 8)
+    return x @ x.mT + table[:, max(0, 1 - x.shape[1]) :, max(0, 8 - x.shape[1]) :]
+
+
+def of_few_rows(x):
+    """A guard between two symbols: larger inputs take the other branch."""
+    return x * 2 if x.shape[0] + x.shape[1] < 9 else x * 3
+
+
 def own_models():
     """Returns by name: module, inputs, dynamic dims of each, and whether a larger size must be refused."""
     torch.manual_seed(1)
@@ -135,6 +146,8 @@ def own_models():
     rows, both = {0: {0, 1}}, {0: {0}}
     out = {f.__name__: (Function(f), (text,), rows) for f in (padded, spread, products, activated, special_numbers, second_names, moved, counted)}
     out["as_far_as_a_table"] = (Function(as_far_as_a_table), (text,), rows)
+    out["biased_as_far_as_a_table"] = (Function(biased_as_far_as_a_table), (text,), rows)
+    out["of_few_rows"] = (Function(of_few_rows), (text,), rows)
     out["pictures"] = (Function(pictures), (picture,), both)
     out["convolved"] = (Convolved(), (picture,), both)
     return out

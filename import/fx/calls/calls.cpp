@@ -142,13 +142,14 @@ Result<std::optional<Value>> Calls::view_in_place(std::string_view target,
   const std::vector<const Value*> given = tensors_in(arguments);
   if (given.empty() || !given.front()->handle.valid()) return refuse("does not change a tensor");
   const TensorId self = given.front()->handle;
+  effects_.once();
+  if (parts.base == "aten.detach_") return std::optional(*given.front());  // no name changes
   if (const std::string by = memory_.perhaps_several_names(self); !by.empty())
     return fail(
         site.span, "PW0517",
         fmt::format("whether `{}` returned its argument determines which names `{}` changes", by,
                     target),
         "dump the graph after functionalisation (AOT autograd)");
-  effects_.once();
   Value viewed = PW_TRY(call(functional, arguments, site));
   if (viewed.kind != Value::Kind::tensor || !viewed.handle.valid() || viewed.handle == self ||
       memory_.tensors[viewed.handle].storage != memory_.tensors[self].storage)

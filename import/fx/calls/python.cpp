@@ -26,7 +26,6 @@ constexpr std::string_view kBookkeeping[] = {
     "torch.autograd._profiler_enabled",
     "torch.profiler.*",
     "torch.cuda.synchronize",
-    "torch.ops.aten._assert_tensor_metadata*",
     "torch.ops.profiler.*",
 };
 constexpr std::string_view kRanges[] = {
@@ -40,6 +39,12 @@ constexpr std::string_view kAsserts[] = {
     "torch.ops.aten._functional_assert*",
     "_assert*",
 };
+
+// Returns a positional argument, or the one with a keyword; null if there is neither.
+const Value* argument_at(const Arguments& arguments, std::size_t position, std::string_view name) {
+  const std::vector<Value>& args = arguments.positional;
+  return position < args.size() ? &args[position] : keyword(arguments, name);
+}
 
 bool named(std::string_view callee, std::string_view pattern) {
   return pattern.ends_with("*") ? callee.starts_with(pattern.substr(0, pattern.size() - 1))
@@ -104,9 +109,32 @@ Value other(std::string text) {
   return out;
 }
 
-Value of_truth(Truth t) { return t == Truth::unknown ? other("bool") : boolean(t == Truth::yes); }
+Value truth_of(SizeConditions comparisons) {
+  if (comparisons.empty()) return boolean(true);
+  Value out = other("bool");
+  out.comparisons = std::make_shared<const SizeConditions>(std::move(comparisons));
+  return out;
+}
+
+// Returns the comparisons that are all true if the value is; nothing if they are not known.
+std::optional<SizeConditions> comparisons_of(const Value& v) {
+  if (v.kind == Value::Kind::boolean && v.boolean) return SizeConditions();
+  return v.comparisons ? std::optional(*v.comparisons) : std::nullopt;
+}
 
 bool is_tensor(const Value& v) { return v.kind == Value::Kind::tensor; }
+
+Compare negate(Compare op) {
+  switch (op) {
+    case Compare::eq: return Compare::ne;
+    case Compare::ne: return Compare::eq;
+    case Compare::lt: return Compare::ge;
+    case Compare::le: return Compare::gt;
+    case Compare::gt: return Compare::le;
+    case Compare::ge: return Compare::lt;
+  }
+  return op;
+}
 
 std::optional<double> as_real(const Value& v, const Dims& dims) {
   if (v.kind == Value::Kind::real) return v.real;
@@ -148,43 +176,69 @@ std::optional<Compare> comparison(std::string_view op) {
 
 }  // namespace
 
-// Returns true if the facts prove the range of a size that a call requires.
-bool PythonCalls::in_range(const Arguments& arguments) {
+// Returns what a call that may raise requires of sizes; nothing if that is not known.
+std::optional<SizeConditions> PythonCalls::required(const std::string& callee,
+                                                    const Arguments& arguments) {
   const std::vector<Value>& args = arguments.positional;
-  if (args.empty() || args[0].kind != Value::Kind::integer) return false;
-  const auto holds = [&](Compare op, std::string_view keyword, std::size_t position) {
-    const Value* bound = position < args.size() ? &args[position] : nullptr;
-    for (const auto& [name, value] : arguments.keywords)
-      if (name == keyword) bound = &value;
-    return bound == nullptr || bound->kind != Value::Kind::integer ||
-           context_.dims.prove(op, args[0].dim, bound->dim, graph_.facts) == Truth::yes;
+  if (args.empty()) return std::nullopt;
+  if (callee.find("_assert_tensor_metadata") != std::string::npos) return metadata(arguments);
+  if (!named_in(callee, kRanges)) return comparisons_of(args[0]);
+  if (args[0].kind != Value::Kind::integer) return std::nullopt;
+  SizeConditions out;
+  const auto add = [&](Compare op, const Value* bound) {
+    if (bound != nullptr && bound->kind == Value::Kind::integer)
+      out.push_back({op, args[0].dim, bound->dim, ""});
   };
-  return holds(Compare::ge, "min", 1) && holds(Compare::le, "max", 2);
+  add(Compare::ge, argument_at(arguments, 1, "min"));
+  add(Compare::le, argument_at(arguments, 2, "max"));
+  return out;
 }
 
-// Handles a call that computes nothing. Those that may raise are reported, unless proved.
+// Compares the stated dtype and sizes with the type of the tensor. Strides, devices and layouts
+// are not part of the graph.
+std::optional<SizeConditions> PythonCalls::metadata(const Arguments& arguments) {
+  const Value& x = arguments.positional[0];
+  const Type* type = is_tensor(x) ? emitter_.type_of(x.tensor) : nullptr;
+  if (type == nullptr) return std::nullopt;
+  const Value* dtype = argument_at(arguments, 3, "dtype");
+  if (dtype != nullptr && dtype->kind != Value::Kind::none &&
+      (dtype->kind != Value::Kind::dtype || dtype->dtype != type->dtype))
+    return std::nullopt;
+  const Value* size = argument_at(arguments, 1, "size");
+  if (size == nullptr || size->kind == Value::Kind::none) return SizeConditions();
+  const std::optional<Shape> stated = as_shape(*size);
+  if (!stated || stated->size() != type->shape.size()) return std::nullopt;
+  SizeConditions out;
+  for (std::size_t i = 0; i < stated->size(); ++i)
+    if (type->shape[i] != (*stated)[i])
+      out.push_back({Compare::eq, type->shape[i], (*stated)[i], ""});
+  return out;
+}
+
+// Handles a call that computes nothing. What those that may raise require is checked by each run
+// if it is a condition on sizes, and reported otherwise.
 bool PythonCalls::bookkeeping(const std::string& callee, const Arguments& arguments,
                               const Site& site) {
   const std::vector<Value>& args = arguments.positional;
-  const bool range = named_in(callee, kRanges);
-  if (!named_in(callee, kBookkeeping)) {
-    if (!range && !named_in(callee, kAsserts)) return false;
-    const bool proved =
-        range ? in_range(arguments)
-              : !args.empty() && args[0].kind == Value::Kind::boolean && args[0].boolean;
-    if (!proved) {
-      std::string line = callee;
-      const auto text = std::find_if(args.begin(), args.end(),
-                                     [](const Value& v) { return v.kind == Value::Kind::string; });
-      if (text != args.end()) line += fmt::format(" ({})", printable(text->text));
-      if (!site.source.empty()) line += " at " + site.source;
-      emitter_.effects().once();
-      report_.unchecked.push_back(std::move(line));
-      return true;
-    }
-  }
+  const bool raises = named_in(callee, kRanges) || named_in(callee, kAsserts);
+  if (!raises && !named_in(callee, kBookkeeping)) return false;
   emitter_.effects().once();
-  ++report_.dropped[callee];
+  if (!raises) {
+    ++report_.dropped[callee];
+    return true;
+  }
+  std::string line = callee;
+  const auto text = std::find_if(args.begin(), args.end(),
+                                 [](const Value& v) { return v.kind == Value::Kind::string; });
+  if (text != args.end()) line += fmt::format(" ({})", printable(text->text));
+  if (!site.source.empty()) line += " at " + site.source;
+  const std::optional<SizeConditions> needed = required(callee, arguments);
+  if (!needed) {
+    report_.unchecked.push_back(std::move(line));
+    return true;
+  }
+  for (const SizeCondition& c : *needed) report_.checked.push_back({c.op, c.left, c.right, line});
+  if (needed->empty()) ++report_.dropped[callee];
   return true;
 }
 
@@ -212,8 +266,11 @@ Result<Value> PythonCalls::infix(std::string_view op, const Value& a, const Valu
     return fail(span, "PW0512", "`" + std::string(op) + "` cannot be applied here");
   }
   if (a.kind == Value::Kind::integer && b.kind == Value::Kind::integer) {
-    if (std::optional<Compare> c = comparison(op))
-      return of_truth(dims.prove(*c, a.dim, b.dim, graph_.facts));
+    if (std::optional<Compare> c = comparison(op)) {
+      const Truth truth = dims.prove(*c, a.dim, b.dim, graph_.facts);
+      return truth == Truth::unknown ? truth_of({{*c, a.dim, b.dim, ""}})
+                                     : boolean(truth == Truth::yes);
+    }
     DimId d;
     if (op == "+") d = dims.add(a.dim, b.dim);
     if (op == "-") d = dims.sub(a.dim, b.dim);
@@ -244,6 +301,11 @@ Result<Value> PythonCalls::infix(std::string_view op, const Value& a, const Valu
     out.items.insert(out.items.end(), b.items.begin(), b.items.end());
     return out;
   }
+  if (op == "&")
+    if (auto left = comparisons_of(a), right = comparisons_of(b); left && right) {
+      left->insert(left->end(), right->begin(), right->end());
+      return truth_of(std::move(*left));
+    }
   if (comparison(op) || a.kind == Value::Kind::other || b.kind == Value::Kind::other)
     return other("unknown");  // of a symbol's value; only checks read it
   return fail(span, "PW0512", "`" + std::string(op) + "` of these numbers is not a dim");
@@ -267,6 +329,10 @@ Result<Value> PythonCalls::unary(std::string_view op, const Value& x, const Site
   if (op == "neg" && x.kind == Value::Kind::real) return real(-x.real);
   if ((op == "not_" || op == "invert") && x.kind == Value::Kind::boolean)
     return boolean(!x.boolean);
+  if (op == "not_" && x.comparisons && x.comparisons->size() == 1) {
+    const SizeCondition& only = x.comparisons->front();
+    return truth_of({{negate(only.op), only.left, only.right, ""}});
+  }
   if (std::optional<Value> out = op == "abs" ? number("abs", {x}) : std::nullopt) return *out;
   return other("unknown");
 }
@@ -285,7 +351,9 @@ std::optional<Value> PythonCalls::number(std::string_view function, const std::v
   if ((function == "max" || function == "min") && of.size() == 2 && ints()) {
     Value out = of[0];
     out.dim = function == "max" ? dims.max(of[0].dim, of[1].dim) : dims.min(of[0].dim, of[1].dim);
-    return out.dim.valid() ? std::optional(out) : std::nullopt;
+    if (!out.dim.valid()) return std::nullopt;
+    out.dim = dims.decided(out.dim, graph_.facts);
+    return out;
   }
   if (of.size() == 1 && of[0].kind == Value::Kind::integer && function == "int") return of[0];
   if (of.size() == 1 && of[0].kind == Value::Kind::string && function == "float") {
@@ -383,6 +451,7 @@ Result<std::optional<Value>> PythonCalls::number_call(const std::string& callee,
   if (name == "len" && args.size() == 1 && args[0].kind == Value::Kind::list)
     return Maybe(integer(context_.dims, static_cast<std::int64_t>(args[0].items.size())));
   if (std::optional<Value> out = number(name, args)) return Maybe(*out);
+  if (name == "not" && args.size() == 1) return as_maybe(unary("not_", args[0], site));
   const bool tensors = std::any_of(args.begin(), args.end(), is_tensor);
   if (!tensors) return Maybe(other("unknown"));
   return as_maybe(unknown_.keep(callee, arguments, site));

@@ -45,7 +45,8 @@ class PythonCalls {
   Result<Value> unary(std::string_view op, const Value& x, const Site& site);
   Result<Value> attribute(const Value& x, const std::string& name, const Site& site);
   std::optional<Value> number(std::string_view function, const std::vector<Value>& of);
-  bool in_range(const Arguments& arguments);
+  std::optional<SizeConditions> required(const std::string& callee, const Arguments& arguments);
+  std::optional<SizeConditions> metadata(const Arguments& arguments);
   bool bookkeeping(const std::string& callee, const Arguments& arguments, const Site& site);
 
   Context& context_;

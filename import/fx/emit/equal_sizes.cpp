@@ -81,22 +81,24 @@ bool EqualSizes::narrow(DimId a, DimId b, std::int64_t most) {
 }
 
 void EqualSizes::read(const FxOptions& options, Symbols& symbols) {
-  const auto each = [&](const auto& pairs, const auto& take) {
-    for (const auto& [left, right] : pairs) {
-      const TextResult<DimId> a = parse_dim(context_.dims, left),
-                              b = parse_dim(context_.dims, right);
-      if (a && b) take(symbols.renamed(*a), symbols.renamed(*b));
-    }
+  const auto dim = [&](const std::string& text) {
+    const TextResult<DimId> read = parse_dim(context_.dims, text);
+    return read ? symbols.renamed(*read) : DimId();
   };
-  each(options.equal, [&](DimId a, DimId b) { add(a, b); });
+  for (const auto& [left, right] : options.equal)
+    if (const DimId a = dim(left), b = dim(right); a.valid() && b.valid()) add(a, b);
+  constexpr std::size_t kMostTried = 32;
   std::size_t tried = 0;
-  each(options.guards, [&](DimId a, DimId b) {
-    constexpr std::size_t kMostTried = 32;
-    if (a == b) return;
-    if (++tried <= kMostTried && narrow(a, b, options.symbol_max)) return add(a, b);
-    report_.unchecked.push_back(
-        fmt::format("a guard, {} == {}", context_.dims.print(a), context_.dims.print(b)));
-  });
+  for (const FxGuard& guard : options.guards) {
+    const DimId a = dim(guard.left), b = dim(guard.right);
+    if (!a.valid() || !b.valid())
+      report_.unchecked.push_back("a guard, " + guard.text);
+    else if (guard.op == Compare::eq &&
+             (a == b || (++tried <= kMostTried && narrow(a, b, options.symbol_max))))
+      add(a, b);
+    else
+      report_.checked.push_back({guard.op, a, b, guard.text});
+  }
 }
 
 DimId EqualSizes::representative(DimId size) {

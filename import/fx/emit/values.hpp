@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/foreign.hpp"
+#include "graph/size_condition.hpp"
 #include "import/fx/emit/memory.hpp"
 #include "import/fx/ops.hpp"
 
@@ -40,7 +41,9 @@ struct Value {
   std::vector<Value> items;  ///< list; items of a result that were never named are `none`; other,
                              ///< "slice": start, end, step
   std::vector<std::string> keys;  ///< of a list that is a dict: the keys of its items
-  bool own_name = false;          ///< its tensor's name is known to be the name that it is bound to
+  /// Other, "bool": comparisons that are all true if the value is; null if they are not known.
+  std::shared_ptr<const SizeConditions> comparisons;
+  bool own_name = false;  ///< its tensor's name is known to be the name that it is bound to
 };
 
 struct Arguments {

@@ -1,0 +1,13 @@
+// Private to the importer: conditions that the program states on its sizes.
+#pragma once
+
+#include "graph/graph_format.hpp"
+#include "import/fx/emit/symbols.hpp"
+
+namespace pw::fx {
+
+/// Removes the conditions in report.checked that the graph's facts prove. Reports those on sizes
+/// that are not of inputs as unchecked, because no run knows them beforehand.
+void settle_conditions(const Graph& graph, Symbols& symbols, FxReport& report);
+
+}  // namespace pw::fx
