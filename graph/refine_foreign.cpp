@@ -267,10 +267,12 @@ class Refiner {
         graph_.set_type(now[i], stated);
         continue;
       }
-      return fail(error_in("op `" + graph_.op_of(node).name + "`", "PW0515",
-                           fmt::format("`{}` is declared as {}, but the mapping of the op gives {}",
-                                       graph_.value_name(graph_.result(node, i)),
-                                       context_.types.print(stated), context_.types.print(type))));
+      return fail(error_in(
+          fmt::format("node {} of op `{}`", graph_.node_name(node), graph_.op_of(node).name),
+          "PW0515",
+          fmt::format("`{}` is declared as {}, but the mapping of the op gives {}",
+                      graph_.value_name(graph_.result(node, i)), context_.types.print(stated),
+                      context_.types.print(type))));
     }
     return {};
   }
