@@ -7,7 +7,7 @@
 namespace pw::fx {
 
 /// Removes the conditions in report.checked that the graph's facts prove. Reports those on sizes
-/// that are not of inputs as unchecked, because no run knows them beforehand.
+/// that are not of inputs as unchecked, because no run has them beforehand.
 void settle_conditions(const Graph& graph, Symbols& symbols, FxReport& report);
 
 }  // namespace pw::fx

@@ -64,7 +64,6 @@ class Comparison {
     return false;
   }
 
-  // All graphs need one context, because ops and attributes are compared by id.
   bool prepare() {
     wholes_.graph().facts = single_.facts;
     if (std::string problem = unfold(single_); !problem.empty()) return fail(problem);
@@ -86,7 +85,6 @@ class Comparison {
     return out;
   }
 
-  // A constant input becomes a constant tensor, so that it can match one that a graph computes.
   ValueId filled(double number, TypeId type) {
     const Type& held = wholes_.context().types[type];
     const ValueId one = wholes_.number(number, held.dtype);
@@ -147,8 +145,6 @@ class Comparison {
     return true;
   }
 
-  // Gives each input of the ranks its layout and evaluates all nodes. An input may occur in one
-  // line only.
   bool second() {
     Graph& rank = ranks_[0];
     std::map<std::string, const RelationLine*> by_right;
@@ -205,8 +201,6 @@ class Comparison {
                                     inputs.begin());
   }
 
-  // Checks that local and global types fit the claimed layout, then records it. For blocks, each
-  // size is divided by the number of ranks, and the whole axis is the sum of the blocks.
   bool by_line(ValueId input, const RelationLine& line) {
     const Graph& rank = ranks_[0];
     const ValueId left = inputs_.at(line.left);
@@ -224,7 +218,6 @@ class Comparison {
     if (line.part == Part::replicated || line.part == Part::partial) {
       if (large != small) return misfit("the types differ");
       Spread spread = whole(left);
-      // The summands themselves are unknown: each rank's is a fresh value.
       if (line.part == Part::partial && ranks_.size() > 1) {
         spread.kind = Spread::Kind::partial;
         spread.join = Primitive::sum;
@@ -258,7 +251,6 @@ class Comparison {
     return true;
   }
 
-  // Each input is a slice of the whole, in the order of the line.
   bool by_cat(ValueId input, const RelationLine& line, std::size_t axis) {
     Dims& dims = wholes_.dims();
     DimId before = dims.constant(0);
@@ -315,7 +307,6 @@ class Comparison {
     return true;
   }
 
-  // Proved if the rank's value has the id of the single graph's value and the claimed layout.
   void judge(ValueId left, ValueId right, const RelationLine& claim) {
     ClaimVerdict verdict;
     verdict.left = single_.value_name(left);
@@ -336,7 +327,6 @@ class Comparison {
     if (claim.part == Part::gathered) return Spread::Kind::cut;
     return claim.part == Part::partial ? Spread::Kind::partial : Spread::Kind::whole;
   }
-  // A cut of several parts, as of fused weights, is not a plain concatenation along the axis.
   bool fits(const RelationLine& claim, const Spread& held) const {
     if (held.kind == Spread::Kind::cut)
       return held.parts.size() == 1 && held.axis == static_cast<std::size_t>(claim.dim);
@@ -398,8 +388,6 @@ class Comparison {
   }
 
   /// Explains why a node fails although all its operands agree.
-  /// Prefers the most likely mistake: an input without a line, a missing all_reduce, or a missing
-  /// all_gather.
   std::string why(NodeId node) const {
     const Graph& rank = ranks_[0];
     for (ValueId operand : rank.operands(node)) {

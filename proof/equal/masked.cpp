@@ -116,7 +116,8 @@ class AffineEvaluator {
     }
     const auto out = is_view(op) ? view(value, in[0]) : combine(op, in);
     const DType dtype = wholes_.dtype(value);
-    const std::int64_t exact = size_of(dtype) == 1 ? 8 : 256;  // floats represent integers up to here
+    const std::int64_t exact =
+        size_of(dtype) == 1 ? 8 : 256;  // floats represent integers up to here
     if (out && is_float(dtype) && (out->factor != 0 || out->rest > exact || out->rest < -exact))
       return std::nullopt;
     return out;

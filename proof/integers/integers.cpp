@@ -9,7 +9,6 @@
 #include <algorithm>
 
 #include "base/characters.hpp"
-
 #include "base/division.hpp"
 
 namespace pw::proof {
