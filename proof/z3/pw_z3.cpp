@@ -344,7 +344,8 @@ class Z3 final : public SolverLibrary {
   }
 
   // Searches for any difference first, then for one at finite inputs with nonzero results. If only
-  // the second is impossible, three further queries classify the special values.
+  // the second is impossible, three further queries classify the special values. Structural
+  // inequality is meant: all NaN are one value in Z3, and the two zeros differ.
   FloatAnswer same_bits(const FloatQuestion& question) override {
     FloatAnswer answer;
     try {
@@ -375,7 +376,6 @@ class Z3 final : public SolverLibrary {
         answer.left = written(c, model->eval(a, true));
         answer.right = written(c, model->eval(b, true));
       };
-      // Structural inequality: all NaN are one value in Z3, and the two zeros differ.
       const z3::expr distinct = a != b;
       const z3::expr zeros = !a.is_fpa() ? c.bool_val(false) : a.mk_is_zero() && b.mk_is_zero();
       const z3::expr finite = !nan && !infinite;
