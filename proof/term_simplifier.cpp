@@ -109,8 +109,15 @@ std::optional<TermId> TermSimplifier::of_any_dtype(const Term& term) {
     return terms_.call(Function::lt, term.dtype, {term.args[1], term.args[0]});
   if (op == Function::ge)
     return terms_.call(Function::le, term.dtype, {term.args[1], term.args[0]});
-  if (op != Function::lt) return std::nullopt;
-  // Comparisons with NaN are false, and an extreme of NaN is NaN.
+  return op == Function::lt ? below_extreme(term) : std::nullopt;
+}
+
+/// Simplifies a < b where one of them is an extreme. Comparisons with NaN are false, and an extreme
+/// of NaN is NaN.
+std::optional<TermId> TermSimplifier::below_extreme(const Term& term) {
+  const auto is = [&](std::size_t i, Function function) {
+    return arg(term, i).kind == Term::Kind::call && arg(term, i).function == function;
+  };
   if (term.args[0] == term.args[1]) return terms_.number(0, DType::b8);
   // a < max(a, d) is a < d: a NaN in either operand makes both sides false. a < min(c, d) is `a < c
   // and a < d` for the same reason. a < max(c, d) is not an `or` in general: for d = NaN the left

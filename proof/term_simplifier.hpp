@@ -16,6 +16,7 @@ class TermSimplifier {
 
  private:
   std::optional<TermId> of_any_dtype(const Term& term);
+  std::optional<TermId> below_extreme(const Term& term);
   TermId cast(Term term);
   /// Sets Terms::any_zero(), which verdicts report as an assumption.
   void order_is_lost(const Term& term);
