@@ -428,15 +428,15 @@ TEST_CASE("forms: symbols as torch prints them", "[graph][fx][forms]") {
       context,
       in_module("floordiv: \"Sym((s0//(-4)))\" = s0 // -4\n"
                 "        neg: \"Sym(-((s0//(-4))))\" = -floordiv\n"
-                "        top = torch.sym_max(1, s0)\n"
+                "        top = torch.sym_max(4, s0)\n"
                 "        a: \"f32[(s0//2), 4]\" = torch.ops.aten.slice.Tensor(x, 0, 0, -1, 2)\n"
                 "        b: \"f32[-4*((s0//(-4))), 2]\" = torch.ops.aten.full.default([neg * 4, "
                 "2], 1.0, dtype = torch.float32)\n"
-                "        c: \"f32[Max(1, s0), 2]\" = torch.ops.aten.full.default([top, 2], 1.0, "
+                "        c: \"f32[Max(4, s0), 2]\" = torch.ops.aten.full.default([top, 2], 1.0, "
                 "dtype = torch.float32)\n"
                 "        return (a, b, c)",
                 "s0: \"Sym(s0)\", x: \"f32[s0, 4]\""));
-  CHECK(context->types.print(fx.graph.type(fx.graph.find_value("c"))) == "f32[max(1, s0), 2]");
+  CHECK(context->types.print(fx.graph.type(fx.graph.find_value("c"))) == "f32[max(4, s0), 2]");
   const std::string pwg = print_pwg(fx.graph), json = graph_to_json(fx.graph);
   ContextPtr other = library();
   Result<Graph> back = parse_graph(other, pwg, "g.pwg");
