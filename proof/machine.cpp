@@ -91,10 +91,6 @@ std::int64_t saturated(DType dtype, double value) {
 constexpr double kFunctionUlps = 4;
 
 double unit(DType dtype) { return std::ldexp(1.0, -mantissa_bits(dtype)); }
-double least_number(DType dtype) {
-  const FloatFormat format = pw::format_of(dtype);
-  return std::ldexp(1.0, format.smallest - format.mantissa);
-}
 
 bool adds(Function op) {
   return among(op,
@@ -416,8 +412,7 @@ std::optional<Machine::Number> Machine::applied(Function named, DType dtype,
                     out.scalar.real == center;
   if (!kept && std::isfinite(value)) {
     out.error += 2 * ulps * unit(dtype) * value;
-    if (value < std::ldexp(1.0, pw::format_of(dtype).smallest))
-      out.underflow += least_number(dtype);
+    if (value < std::ldexp(1.0, pw::format_of(dtype).smallest)) out.underflow += smallest_of(dtype);
   }
   return out;
 }
@@ -485,7 +480,7 @@ std::optional<Machine::Number> Machine::float_sum(const Term& term, std::int64_t
       const double a = std::abs(x[0].scalar.number()), b = std::abs(x[1].scalar.number());
       product = rounded(added, x[0].scalar.number() * x[1].scalar.number());
       error = a * x[1].error + b * x[0].error + x[0].error * x[1].error;
-      underflow = a * x[1].underflow + b * x[0].underflow + least_number(added);
+      underflow = a * x[1].underflow + b * x[0].underflow + smallest_of(added);
     }
     sum = rounded(added, sum + static_cast<double>(product));
     out.wide += product;
@@ -500,7 +495,7 @@ std::optional<Machine::Number> Machine::float_sum(const Term& term, std::int64_t
     sum /= count;
     out.wide /= static_cast<long double>(extent);
     out.error /= count;
-    out.underflow = out.underflow / count + least_number(added);
+    out.underflow = out.underflow / count + smallest_of(added);
   }
   out.error += 2 * unit(out.scalar.dtype) * static_cast<double>(std::abs(out.wide));
   out.scalar.real = rounded(out.scalar.dtype, sum);

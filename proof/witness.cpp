@@ -326,11 +326,9 @@ bool leaves_range(const Scalar& a, const Scalar& b) {
 /// The factor 4 leaves room for the order of evaluation, which the error bounds do not cover. The
 /// cap of 1024 steps keeps a division by a tiny number from excusing any difference.
 double allowed(const Machine::Result& a, const Machine::Result& b) {
-  const DType dtype = a.value.dtype;
-  const FloatFormat format = pw::format_of(dtype);
-  const double step = std::ldexp(1.0, format.smallest - format.mantissa);
-  return 4 * (a.error + b.error) + std::min(4 * (a.underflow + b.underflow), 1024 * step) +
-         2 * step;
+  const double step = smallest_of(a.value.dtype);
+  return 4 * (a.error + b.error) +
+         std::min(4 * (a.underflow + b.underflow), kMostLostSteps * step) + 2 * step;
 }
 
 }  // namespace

@@ -106,4 +106,9 @@ double ulp(DType dtype, double value) {
   return std::ldexp(1.0, exponent - format.mantissa);
 }
 
+double smallest_of(DType dtype) {
+  const FloatFormat format = format_of(dtype);
+  return std::ldexp(1.0, format.smallest - format.mantissa);
+}
+
 }  // namespace pw

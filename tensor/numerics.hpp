@@ -39,5 +39,9 @@ void store(DType dtype, std::byte* data, std::int64_t i, double value);
 [[nodiscard]] double rounded(DType dtype, double value);
 /// Returns the distance from |value| to the next larger number of the dtype.
 [[nodiscard]] double ulp(DType dtype, double value);
+/// Returns the smallest positive number of a float dtype.
+[[nodiscard]] double smallest_of(DType dtype);
+/// A difference of at most this many of the smallest numbers is rounding, not underflow.
+inline constexpr double kMostLostSteps = 1024;
 
 }  // namespace pw

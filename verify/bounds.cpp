@@ -84,11 +84,6 @@ RangeState reach_of(double number) {
 double unit_of(DType dtype) {
   return is_float(dtype) ? std::ldexp(1.0, -format_of(dtype).mantissa - 1) : 0;
 }
-double smallest_of(DType dtype) {
-  const FloatFormat format = format_of(dtype);
-  return std::ldexp(1.0, format.smallest - format.mantissa);
-}
-
 /// One evaluation of a program. Above the size of other classes for a reason: each primitive has an
 /// error bound of its own, a few lines that read the bounds of its operands.
 class BoundedRun {

@@ -37,8 +37,6 @@ using BoundedOutputs = std::vector<BoundedTensor>;
 
 /// Returns the unit roundoff of a float dtype; 0 for all others.
 [[nodiscard]] double unit_of(DType dtype);
-/// Returns the smallest positive number of a float dtype.
-[[nodiscard]] double smallest_of(DType dtype);
 
 class BoundedProgram {
  public:

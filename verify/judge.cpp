@@ -135,7 +135,7 @@ class Judge {
         break;
       case RangeState::inner: return out_.rounds(1);
       case RangeState::left:
-        if (std::fabs(a - b) <= kLostSteps * smallest_of(both.dtype))
+        if (std::fabs(a - b) <= kMostLostSteps * smallest_of(both.dtype))
           return out_.rounds(both.ulps(k));
         break;
     }
@@ -219,8 +219,6 @@ class Judge {
     return smallest;
   }
 
-  /// Steps of the smallest number that underflow may cost, as in proof/witness.cpp.
-  static constexpr double kLostSteps = 1024;
   static constexpr double kSmallSteps = 16;  ///< of subnormal numbers, that roundings add up to
 
   const Graph& original_;
