@@ -116,10 +116,8 @@ class OnDevice:
         size = call.arena_bytes
         arena = torch.empty(size + _ALIGNED, dtype=torch.uint8, device=self.place) if size else None  # lives until all is enqueued
         at = 0 if arena is None else -(-arena.data_ptr() // _ALIGNED) * _ALIGNED
-        if self.place.type == "cpu":
-            call.run(inputs, outputs, at, 0)
-            if (note := getattr(_recording, "note", None)) is not None:
-                note(functools.partial(call.run, inputs, outputs, at, 0), arena)
-            return
-        with torch.cuda._DeviceGuard(index_of(self.place)):
-            call.run(inputs, outputs, at, stream_of(self.place))
+        launch = functools.partial(call.run, inputs, outputs, at, stream_of(self.place))
+        with on_device(self.place):
+            launch()
+        if self.place.type == "cpu" and (note := getattr(_recording, "note", None)) is not None:
+            note(launch, arena)
