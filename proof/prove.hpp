@@ -19,19 +19,11 @@
 #include "dsl/ruleset.hpp"
 #include "graph/graph.hpp"
 #include "proof/integers/integers.hpp"
+#include "proof/pair_proof.hpp"
 #include "verify/prover.hpp"
 
 namespace pw::proof {
 
-/// The verdict on one pair of outputs. Names are those of the rule or of the graphs.
-struct PairVerdict {
-  /// One of same_bits, rounds, differs_only_for, unknown.
-  RuleVerdict verdict = RuleVerdict::unknown;
-  std::string obligation;  ///< the open obligation if unknown
-  Specials specials;       ///< for rounds and differs_only_for
-  std::string element;     ///< inputs found by a solver for which the two sides differ
-  bool flips = false;      ///< the element is finite, and rounding decides a comparison there
-};
 /// All pairs of one graph, and the assumptions under which their verdicts hold.
 struct Comparison {
   std::vector<PairVerdict> pairs;
