@@ -33,6 +33,7 @@ class Overview(Page):
         text = self.text("[data-title=Overview]")
         for part in ("65 → 39", "ops that compute", "captured pieces", "peak memory", "Rules that fired", "rms_quant"):
             self.assertIn(part, text)
+        self.assertIn("25.0 MiB → 16.9 MiB read and written at 512 tokens", text)
         self.assertRegex(text, r"Your rules that did not fire\s+rule\s+why\s+twice\s+no node has an op of its pattern")
         self.assertNotIn("SHA-256", text)  # folded
         self.assertGreater(self.driver.execute_script("return document.querySelector('img.thumbnail').naturalWidth"), 100)

@@ -8,6 +8,7 @@
 
 #include "base/io/shown_path.hpp"
 #include "dsl/embedded_rules.hpp"
+#include "rewriter/egraph/cost.hpp"
 #include "rewriter/rewriter.hpp"
 #include "viz/formats/page_writer.hpp"
 #include "viz/label.hpp"
@@ -45,16 +46,6 @@ bool is_own(const PageParts& in, const std::string& name) {
   const std::span<const EmbeddedFile> library = embedded_rules();
   return std::none_of(library.begin(), library.end(),
                       [&](const EmbeddedFile& file) { return file.text == text; });
-}
-
-/// Counts the nodes of a version that compute something: no views, no literals.
-std::int64_t computing(const Graph& graph) {
-  std::int64_t out = 0;
-  for (NodeId n = graph.first(); n.valid(); n = graph.next(n)) {
-    const Op& op = graph.op_of(n);
-    out += op.traits.view || op.is_literal() ? 0 : 1;
-  }
-  return out;
 }
 
 Json rule_json(const PageParts& in, const std::string& name) {
@@ -143,6 +134,16 @@ void put_misses(PageWriter& page, const PageParts& in, const PageMisses& misses)
   page.put("whyNoMisses", dump(Json(clean(misses.why_none))));
 }
 
+/// Writes the ops that compute and the bytes that they read and write, before and after, and the
+/// tokens that the bytes are for: as the costs `ops` and `bytes` of strategies count them.
+void put_work(PageWriter& page, const Graph& before, const Graph& after) {
+  page.put("work", Ints{cost_of(before, Cost::ops), cost_of(after, Cost::ops)});
+  const SymbolSizes sizes = representative_sizes(before.facts);
+  const auto tokens = sizes.find(before.facts.tokens());
+  page.put("traffic", Ints{cost_of(before, Cost::bytes), cost_of(after, Cost::bytes),
+                           tokens == sizes.end() ? 0 : tokens->second});
+}
+
 }  // namespace
 
 void put_timeline(PageWriter& page, const PageParts& parts) {
@@ -154,8 +155,7 @@ void put_timeline(PageWriter& page, const PageParts& parts) {
 void put_rules(PageWriter& page, ValueNumbers& references, const PageParts& parts) {
   put_rewrites(page, references, parts);
   if (parts.input.tried != nullptr) page.put("tried", dump(tried_json(parts, *parts.input.tried)));
-  page.put("work", Ints{computing(parts.graph.versions.front()->graph),
-                        computing(parts.graph.versions.back()->graph)});
+  put_work(page, parts.graph.versions.front()->graph, parts.graph.versions.back()->graph);
   if (parts.input.misses != nullptr) put_misses(page, parts, *parts.input.misses);
 }
 

@@ -13,8 +13,13 @@
   const change = (a, b) => a === b ? digits(b) : digits(a) + ' → ' + digits(b);
   const cards = make('div', undefined, 'cards');
   add(cards, card('nodes', change(steps[0].nodes, steps[last].nodes), 'before and after', 'changes'));
-  if (data.raw.work)
-    add(cards, card('ops that compute', change(...data.raw.work), 'without views: a launch each, unless fused', 'ops'));
+  if (data.raw.work) {
+    const [before, after, tokens] = data.raw.traffic;
+    const moved = before === after ? bytes(after) : bytes(before) + ' → ' + bytes(after);
+    const words = after ? moved + ' read and written' + (tokens ? ' at ' + counted(tokens, 'token') : '') :
+                          'without views: a launch each, unless fused';
+    add(cards, card('ops that compute', change(...data.raw.work), words, 'ops'));
+  }
   if (data.classes) {
     const total = data.classes.reduce((sum, c) => sum + c.count, 0), captured = data.raw.stepCaptured;
     add(cards,
@@ -83,10 +88,10 @@
   if (idle.size)
     add(left,
         add(make('p', undefined, 'soft'), counted(idle.size, 'rule') + ' of the library matched nowhere: ',
-            link('Passes', 'attempts and reasons by rule', () => {
+            link('Changes › Passes', 'attempts and reasons by rule', () => {
               const passes = document.querySelector('[data-title=Rewriting]');
               tabs.open(passes ? passes.id : 'rewrites');
-            }), ' has the reasons.'));
+            }), ' lists the reasons.'));
 
   const picture = make('img', undefined, 'thumbnail');
   picture.alt = 'the graph: blue boxes are added, dashed ones removed; click to open it';
