@@ -209,6 +209,7 @@ class Wheel(unittest.TestCase):
             self.assertIn(f"\n{line}\n", metadata)
         self.assertIn("piecewise/py.typed", names)
         self.assertRegex(entries, r"\[torch_dynamo_backends\]\s+piecewise ?= ?piecewise.pytorch:backend")
+        self.assertRegex(entries, r"\[vllm.general_plugins\]\s+piecewise ?= ?piecewise.vllm:register")
         tops = {re.sub(rf"^piecewise_graphs-{re.escape(VERSION)}", "P", name).split("/")[0].split(".cpython")[0] for name in names}
         self.assertEqual(tops, {"piecewise", "_piecewise", "_piecewise-stubs", "P.dist-info", "P.data"})
 

@@ -251,8 +251,11 @@ class Taking:
             return _Rewritten.make(imported, self._session, self._rules, self._options)
 
         parts = [torch.__version__, repr((pipelines(self._options), self._options.params, self._options.prove)), imported.text()]
-        kept = _Rewritten(**json.loads(self._session.keep("torch", parts, make)))
+        kept = _Rewritten(**json.loads(self._kept(parts, make)))
         return kept, not made
+
+    def _kept(self, parts: t.List[str], make: t.Callable[[], bytes]) -> bytes:
+        return self._session.keep("torch", parts, make)
 
 
 class _PartCall(torch.nn.Module):
