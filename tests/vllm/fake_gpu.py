@@ -128,6 +128,7 @@ def join(config):
     with set_current_vllm_config(config):
         parallel_state.init_distributed_environment(RANKS, 0, "tcp://127.0.0.1:29511", 0, "gloo")
         parallel_state.initialize_model_parallel(RANKS, 1)
+    parallel_state._EP = parallel_state._EP or parallel_state._TP  # for mixtures of experts
 
 
 def write_config(name, config):

@@ -64,6 +64,7 @@ _LATENT = {
 }
 CONFIGS = {
     "llama": {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "head_dim": 64},
+    "llama_deep": {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "head_dim": 64, "num_hidden_layers": 4},
     "qwen2": {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"]},
     "qwen3": {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "head_dim": 64},
     "gemma2": {

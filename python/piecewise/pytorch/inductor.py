@@ -47,7 +47,8 @@ class Rewritten:
 
     rewrites: t.Dict[str, int]  # by rule or pass
     refused: str = ""  # why the graph is unchanged; empty: it was rewritten
-    explained: t.Callable[[], Explanations] = dataclasses.field(default=Explanations, repr=False, compare=False)
+    explained: t.Callable[..., Explanations] = dataclasses.field(default=Explanations, repr=False, compare=False)
+    rules: t.Dict[str, int] = dataclasses.field(default_factory=dict)  # rewrites by rule
 
     @functools.cached_property
     def near_misses(self) -> t.Dict[str, t.List[t.Dict[str, t.Any]]]:
@@ -344,31 +345,30 @@ class InductorPass(CustomGraphPass):
     def __call__(self, graph: torch.fx.Graph) -> None:
         try:
             with _no_collections():
-                rewrites, explained = self._rewrite(graph)
+                self.done.append(self._rewrite(graph))
         except (Refused, Error) as why:
             self.done.append(Rewritten({}, str(why)))
             _log.warning("the graph stays as it is: %s", why)
-        else:
-            self.done.append(Rewritten(rewrites, explained=explained))
 
-    def _rewrite(self, graph: torch.fx.Graph) -> t.Tuple[t.Dict[str, int], t.Callable[[], Explanations]]:
-        """Returns the rewrites, and an explanation object for the rules that did not match."""
+    def _rewrite(self, graph: torch.fx.Graph) -> Rewritten:
+        """Changes the graph; explanations are made only when they are read."""
         import_whole = functools.partial(FxImport, graph, graph.owning_module, self._session)
         result = seen(graph, self._session, self._rules, self._pipeline)
         whole = result is None
         result = result or import_whole().convert()
         run = self._session.run(result["graph"], self._rules, self._pipeline, self._params)
-        missed = [rule for rule in self._own if run.count(rule) == 0]
+        fired = {rule: count for rule in self._own if (count := run.count(rule))}
+        missed = [rule for rule in self._own if rule not in fired]
         before = (
             result["graph"] if whole or not missed else import_whole().convert()["graph"]
         )  # the current graph: near misses may involve nodes that the seen part omits
         _Back(graph, result["aliases"], run.before(), run.graph).change()
         rewrites = {row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]}
-        return rewrites, functools.partial(self._explain, before, missed)
+        return Rewritten(rewrites, explained=functools.partial(self._explain, before, missed), rules=fired)
 
-    def _explain(self, graph: _piecewise.Graph, rules: t.Sequence[str]) -> Explanations:
-        """Explains the rules of the pipeline."""
-        all_said = [commands.explain(graph, self._rules, rule, self._pipeline, self._params) for rule in rules]
+    def _explain(self, graph: _piecewise.Graph, missed: t.Sequence[str], rules: t.Optional[t.Sequence[str]] = None) -> Explanations:
+        """Explains rules of the pipeline: by default those that did not match."""
+        all_said = [commands.explain(graph, self._rules, rule, self._pipeline, self._params) for rule in (missed if rules is None else rules)]
         out = Explanations(rule for rule in all_said if not any(miss["code"] == _OUTSIDE for miss in rule["near_misses"]))
         _note_casts(graph, [miss for rule in out for miss in rule["near_misses"]])
         return out

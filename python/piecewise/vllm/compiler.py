@@ -21,7 +21,7 @@ from _piecewise import Error
 from ..pytorch.fx_import import Refused
 from ..pytorch.options import Options
 from . import equal_pieces, options as _options
-from .pieces import Piece, compiled, identity, loaded, ops_of
+from .pieces import Piece, compiled, identity_of, loaded, ops_of
 from .reports import PieceReport, PieceReports, add
 
 _log = logging.getLogger("vllm.piecewise")
@@ -37,7 +37,7 @@ class PiecewiseCompiler(InductorStandaloneAdaptor):
     def __init__(self, options: Options, *given: t.Any, **named: t.Any):
         super().__init__(*given, **named)
         self.reports = PieceReports()
-        self._options = options
+        self._options, self._identity = options, identity_of(options)
         self._disabled = True  # the cache of vLLM, until initialize_cache
         self._equal: t.Dict[t.Any, t.Tuple[t.Callable[..., t.Any], t.Any]] = {}  # compiled pieces and their handles
         self._loaded: t.Dict[str, t.Callable[..., t.Any]] = {}  # by path
@@ -45,7 +45,8 @@ class PiecewiseCompiler(InductorStandaloneAdaptor):
     def compute_hash(self, vllm_config: t.Any) -> str:
         """Returns a digest of Inductor's state, as some pieces are Inductor's, and of the options, the rules, and this build."""
         self._options = _options.of_config(vllm_config) or self._options
-        return f"{super().compute_hash(vllm_config)}{identity(self._options)[:16]}"
+        self._identity = identity_of(self._options)
+        return f"{super().compute_hash(vllm_config)}{self._identity[:16]}"
 
     def initialize_cache(self, cache_dir: str, disable_cache: bool = False, prefix: str = "") -> None:
         super().initialize_cache(cache_dir, disable_cache, prefix)
@@ -63,14 +64,16 @@ class PiecewiseCompiler(InductorStandaloneAdaptor):
         start = time.perf_counter()
         one = PieceReport(key or "", (compile_range.start, compile_range.end), ops_of(graph.graph), "compiled")
         digest = equal_pieces.digest(graph.graph, example_inputs)
-        known = (digest, compile_range, graph.meta.get("piecewise"))
+        known = (digest, compile_range)
         try:
             if digest is not None and known in self._equal:
                 one.source, one.not_saved = "shared", ""
                 return self._equal[known]
             piece = self._compiled(graph, example_inputs, compiler_config, compile_range)
-        except (Refused, Error) as why:
-            one.source, one.reason = "inductor", str(why)
+        except Exception as why:  # a server must start, whatever is wrong with one piece
+            if not isinstance(why, (Refused, Error)):
+                _log.exception("piecewise failed on %s; please report this", key)
+            one.source, one.reason = "inductor", str(why) or type(why).__name__
             return super().compile(graph, example_inputs, compiler_config, compile_range, key)
         else:
             one.graph = piece.report
@@ -95,7 +98,7 @@ class PiecewiseCompiler(InductorStandaloneAdaptor):
                 one.source = "shared"
             else:
                 with open(path, "rb") as file:
-                    piece = loaded(file.read(), self._options)
+                    piece = loaded(file.read(), self._options, self._identity)
                 one.graph = piece.report
                 self._loaded[path] = piece.call
                 compilation_counter.num_compiled_artifacts_loaded += 1
@@ -121,7 +124,7 @@ class PiecewiseCompiler(InductorStandaloneAdaptor):
         passes = [p for p in manager.passes if p.is_applicable_for_range(compile_range)] if manager is not None else []
         run = None if manager is None else lambda graph: _run_passes(graph, [*passes, manager.post_cleanup])
         matched = any(not isinstance(p, NoOpEliminationPass) for p in passes)
-        return compiled(own, inputs, self._options, range(compile_range.start, compile_range.end + 1), run, matched)
+        return compiled(own, inputs, self._options, range(compile_range.start, compile_range.end + 1), run, matched, self._identity)
 
     def _save(self, piece: Piece, one: PieceReport, key: t.Optional[str], config: t.Dict[str, t.Any]) -> t.Optional[t.Tuple[str, str]]:
         """Saves a piece; returns its handle, or None if it was not saved."""

@@ -27,16 +27,16 @@ from torch.utils._sympy.value_ranges import ValueRanges
 import _piecewise
 from _piecewise import Error
 
+from ..pytorch.calls import Checked
 from ..pytorch.compiler import rules_of
 from ..pytorch.decompositions import decompositions
 from ..pytorch.fx_import import Refused, correct_statistics
 from ..pytorch.guards import shape_env
 from ..pytorch.options import Options
 from ..pytorch.reports import GraphReport
-from ..pytorch.taking import Taking, calls_of
+from ..pytorch.taking import Taking
 
 _MAGIC = b"piecewise piece 1\n"
-_MOST = 1 << 31
 _NO_CACHES = {"enable_autograd_cache": False, "bundled_autograd_cache": False}
 Passes = t.Callable[[torch.fx.Graph], None]
 
@@ -121,8 +121,8 @@ def _check_wrapper(module: torch.fx.GraphModule, inputs: t.Sequence[t.Any]) -> N
 class _Inference:
     """The inference compiler that AOT autograd calls; `piece` is the result."""
 
-    def __init__(self, options: Options, passes: t.Optional[Passes], sizes: range, inputs: t.Sequence[t.Any]):
-        self._options, self._passes, self._sizes, self._inputs = options, passes, sizes, inputs
+    def __init__(self, identity: str, options: Options, passes: t.Optional[Passes], sizes: range, inputs: t.Sequence[t.Any]):
+        self._identity, self._options, self._passes, self._sizes, self._inputs = identity, options, passes, sizes, inputs
         self.piece: t.Optional[Piece] = None
 
     def __call__(self, module: torch.fx.GraphModule, _: t.Any) -> t.Callable[..., t.Any]:
@@ -135,7 +135,7 @@ class _Inference:
         pickled, why = _pickled(module)
         with _only_promised(module, self._sizes):
             call, report, rewritten = _take(module, self._options)
-        saved = b"" if why else _file_of(self._options, self._sizes, rewritten, pickled)
+        saved = b"" if why else _file_of(self._identity, self._sizes, rewritten, pickled)
         self.piece = Piece(_unboxed(call), report, saved, why)
         return call
 
@@ -147,21 +147,30 @@ def _take(
     rules = rules_of(options, session)
     report = GraphReport("inference", options)
     taking = _Taking(session, rules, options, report, saved=saved)
-    return taking.take(module), report, taking.rewritten
+    call = taking.take(module)
+    return Checked(call, module) if options.check else call, report, taking.rewritten
 
 
 def _no_backward(*_: t.Any) -> t.Any:
     raise Refused("it needs a gradient")
 
 
-def compiled(graph: torch.fx.GraphModule, inputs: t.Sequence[t.Any], options: Options, sizes: range, passes: t.Optional[Passes], matched: bool) -> Piece:
+def compiled(
+    graph: torch.fx.GraphModule,
+    inputs: t.Sequence[t.Any],
+    options: Options,
+    sizes: range,
+    passes: t.Optional[Passes] = None,
+    matched: bool = False,
+    identity: str = "",
+) -> Piece:
     """Compiles a graph of Dynamo, which it may change, for these numbers of tokens.
 
-    `passes` change the graph of AOT autograd; `matched`: patterns traced with Inductor's decompositions are among them. Raises Refused or Error if Piecewise
+    `identity`: see identity_of. `passes` change the graph of AOT autograd; `matched`: patterns traced with Inductor's decompositions are among them. Raises Refused or Error if Piecewise
     can run none of the piece, or cannot keep vLLM's calling convention.
     """
     start = time.perf_counter()
-    compiler = _Inference(options, passes, sizes, inputs)
+    compiler = _Inference(identity, options, passes, sizes, inputs)
     with tracing(TracingContext(_mode_of(inputs))), torch.no_grad(), torch._functorch.config.patch(_NO_CACHES):
         aot_module_simplified(
             graph,
@@ -197,28 +206,25 @@ def _pickled(module: torch.fx.GraphModule) -> t.Tuple[bytes, str]:
         return b"", f"PyTorch cannot pickle its graph: {why}"
 
 
-def _identity(options: Options) -> str:
-    """Returns a digest of the options, the texts of the rules, this build, and PyTorch's version."""
+def identity_of(options: Options) -> str:
+    """Returns a digest of the options, the texts of the rules, this build, and PyTorch's version: only an equal one loads a saved piece."""
     session = _piecewise.Session()
     rules_of(options, session)
     return session.digest(["vllm piece", repr(dataclasses.replace(options, report="")), torch.__version__])
 
 
-identity = _identity
-
-
-def _file_of(options: Options, sizes: range, rewritten: t.Mapping[str, str], graph: bytes) -> bytes:
+def _file_of(identity: str, sizes: range, rewritten: t.Mapping[str, str], graph: bytes) -> bytes:
     body = json.dumps([sizes.start, sizes.stop, rewritten]).encode() + b"\n" + graph
-    return _MAGIC + f"{_identity(options)} {hashlib.sha256(body).hexdigest()}\n".encode() + body
+    return _MAGIC + f"{identity} {hashlib.sha256(body).hexdigest()}\n".encode() + body
 
 
-def loaded(data: bytes, options: Options) -> Piece:
+def loaded(data: bytes, options: Options, identity: str = "") -> Piece:
     """Loads a saved piece. Raises Damaged for other bytes, and for a piece of another build, PyTorch, or set of options or rules."""
     start = time.perf_counter()
     if not data.startswith(_MAGIC):
         raise Damaged("it is not a saved piece of this version")
     head, _, body = data[len(_MAGIC) :].partition(b"\n")
-    if head.decode("ascii", "replace") != f"{_identity(options)} {hashlib.sha256(body).hexdigest()}":
+    if head.decode("ascii", "replace") != f"{identity} {hashlib.sha256(body).hexdigest()}":
         raise Damaged("it was saved by another build or with other options, or it was damaged")
     kept, _, graph = body.partition(b"\n")
     first, stop, rewritten = json.loads(kept)
@@ -234,6 +240,3 @@ def loaded(data: bytes, options: Options) -> Piece:
 def ops_of(graph: torch.fx.Graph) -> int:
     """Returns the number of calls of a graph of Dynamo."""
     return sum(node.op.startswith("call_") for node in graph.nodes)
-
-
-__all__ = ["Damaged", "Piece", "calls_of", "compiled", "identity", "loaded", "ops_of"]

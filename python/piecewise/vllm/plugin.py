@@ -23,9 +23,23 @@ def register() -> None:
     if original is None:
         _log.error("piecewise cannot be a compiler of vLLM: %s", "; ".join(problems))
     elif not hasattr(original, _MARK):
-        made = functools.partial(_make_compiler, original, problems)
+        made = functools.update_wrapper(functools.partial(_make_compiler, original, problems), original)  # with its signature
         setattr(made, _MARK, original)
         backends.make_compiler = made
+        _add_rules(problems)
+
+
+def _add_rules(problems: t.Sequence[str]) -> None:
+    """Makes vLLM use the pass manager with rules if the environment has some."""
+    from .options import RULES_VARIABLE, rules_of_environment
+
+    if rules_of_environment() is None:
+        return
+    if problems:
+        raise RuntimeError(f"{RULES_VARIABLE} requests rules of piecewise, but {'; '.join(problems)}")
+    from vllm.platforms import current_platform
+
+    type(current_platform).get_pass_manager_cls = classmethod(lambda cls: "piecewise.vllm.comparison.RulesPassManager")
 
 
 def _make_compiler(original: t.Callable[..., t.Any], problems: t.Sequence[str], *given: t.Any, **named: t.Any) -> t.Any:
