@@ -38,6 +38,7 @@ _SCALARS = frozenset(("add", "sub", "mul", "div"))  # torch's take a number as a
 _CALLS["addmm"] = (torch.ops.aten.addmm.default, {})
 _CALLS["reshape"] = (torch.ops.aten.reshape.default, {"shape": "shape"})
 _CALLS["transpose"] = (torch.ops.aten.permute.default, {"dims": "perm"})
+_VIEWS = frozenset(("reshape", "transpose"))  # calls that cost nothing
 _CALLS["cast"] = (torch.ops.prims.convert_element_type.default, {"dtype": "to"})
 
 
@@ -185,7 +186,10 @@ class _Back:
         changes["moved"] = [move for move in changes["moved"] if all(map(self._has, move))]
         changes["outputs"] = [move for move in changes["outputs"] if all(map(self._has, move))]
         planned = [self._planned(*made) for made in changes["made"]]
-        self._check([name for _, args, kwargs, _ in planned for name in _references((args, kwargs))])
+        read = [name for _, args, kwargs, _ in planned for name in _references((args, kwargs))]
+        inside = self._inside(read)
+        self._check([name for name in read if name not in inside])
+        planned = [*inside.values(), *planned]
         (last,) = self._graph.find_nodes(op="output")
         for call in planned:
             self._make(last, *call)
@@ -238,6 +242,20 @@ class _Back:
         except (Error, Refused):
             raise refusal from None
         return op, tuple(map(_Ref, reads)), {}, results
+
+    def _inside(self, names):
+        """Returns the calls, by value, for views that are only a part of a torch call, such as a scale that a kernel reads as [1]."""
+        out = {}
+        for name in names:
+            node = None if name in out or self._has(name) else self._views_inside.get(name)
+            if node is not None and (self._has(node.operands[0]) or node.operands[0] in self._views_inside):
+                out |= self._inside(node.operands)
+                out[name] = self._planned(node.op, node.operands, node.attributes, [(name, "")], None)
+        return out
+
+    @functools.cached_property
+    def _views_inside(self):
+        return {node.results[0].name: node for node in self._after.nodes if node.op in _VIEWS}
 
     def _check(self, operands):
         for name in operands:
