@@ -19,7 +19,8 @@ def environment(lock, place, call, base=sys.executable):
     text = path.read_text(encoding="utf-8")
     if not ready.exists() or ready.read_text(encoding="utf-8") != text:
         call([base, "-m", "venv", "--clear", place])
-        call([python, *INSTALL, "-r", path])
+        without = ["--no-deps"] if path.with_suffix(".overrides").exists() else []  # the lock lists less than its packages require
+        call([python, *INSTALL, *without, "-r", path])
         ready.write_text(text, encoding="utf-8")
     return python
 

@@ -23,7 +23,7 @@ from .borrowed import lent_threads
 from .calls import Checked
 from .capturing import Capturing, static_inputs_of_backward, why_launched
 from .checks import keep_checks, with_eager_errors
-from .decompositions import decompositions
+from .decompositions import decompositions, use_functional_ops
 from .devices import device_of, engine_of
 from .options import FROZEN, Options
 from .reports import GraphReport, Served, _graphs, origin
@@ -149,6 +149,7 @@ class Backend:
         capturing = Capturing()
         compilers = {kind: functools.partial(self._compile, made_for, capturing, kind) for kind in ("forward", "backward", "inference")}
         keep_checks(module)
+        use_functional_ops(module)
         compiled = aot_autograd(
             fw_compiler=compilers["forward"],
             bw_compiler=compilers["backward"],

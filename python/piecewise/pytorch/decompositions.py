@@ -72,3 +72,12 @@ def decompositions():
         if name.startswith(_FOREACH) and not name.endswith("out") and (decomposed := _of_each(_overload(name))) is not None:
             table[_overload(name)] = decomposed
     return table
+
+
+def use_functional_ops(module: torch.fx.GraphModule) -> None:
+    """Replaces vLLM's ops that may reuse the memory of their arguments by the same ops on functional values: nothing reads the arguments afterwards."""
+    for node in module.graph.nodes:
+        target = node.target
+        if isinstance(target, torch._ops.OpOverload) and target.namespace == "vllm_ir" and target._overloadname == "maybe_inplace":
+            node.target = target.overloadpacket.default
+    module.recompile()

@@ -111,6 +111,8 @@ class Staying:
                 reason = self.reasons.get(source, "")
             elif source.op == "get_attr":
                 reason = _reason_of_value(attribute(self._module, source.target), place)
+            elif source.op == "placeholder" and not isinstance(source.meta.get("val"), (torch.Tensor, torch.SymInt)):
+                reason = f"the argument {source.name} is a {type(source.meta.get('val')).__name__}"
             else:
                 reason = _reason_of_value(source.meta.get("val"), place)
             if reason:

@@ -14,6 +14,7 @@ import json
 import time
 import typing as t
 
+import sympy
 import torch
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._guards import TracingContext, tracing
@@ -187,11 +188,21 @@ def compiled(
     return compiler.piece
 
 
+class _Pickler(GraphPickler):
+    """PyTorch's pickler, which cannot pickle the classes of functions in its own expressions of sizes."""
+
+    def reducer_override(self, obj: t.Any) -> t.Any:
+        if isinstance(obj, type) and issubclass(obj, sympy.Function) and hasattr(obj, "_torch_unpickler"):
+            return obj._torch_unpickler, (obj._torch_handler_name,)
+        return super().reducer_override(obj)
+
+
 def _bare(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """Returns a copy whose nodes have only their values and source lines."""
+    """Returns a copy whose nodes have only their source lines, and their values unless these are objects, such as the names of layers."""
     out = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
     for node in out.graph.nodes:
-        node.meta = {key: node.meta[key] for key in ("val", "stack_trace") if key in node.meta}
+        is_object = node.op == "placeholder" and not isinstance(node.meta.get("val"), (torch.Tensor, torch.SymInt))
+        node.meta = {key: node.meta[key] for key in ("val", "stack_trace") if key in node.meta and not (key == "val" and is_object)}
     out.meta = {}
     return out
 
@@ -201,7 +212,7 @@ def _pickled(module: torch.fx.GraphModule) -> t.Tuple[bytes, str]:
     if any(node.op in ("get_attr", "call_module") for node in module.graph.nodes):
         return b"", "it owns tensors or graphs"
     try:
-        return GraphPickler.dumps(_bare(module), PickleOptions(ops_filter=None)), ""
+        return _Pickler.dumps(_bare(module), PickleOptions(ops_filter=None)), ""
     except Exception as why:  # PyTorch's pickler raises exceptions of many types
         return b"", f"PyTorch cannot pickle its graph: {why}"
 

@@ -16,6 +16,7 @@ from ..pytorch.inductor import InductorPass, Rewritten
 from .options import rules_of_environment
 
 _NEAREST = 3  # near misses of a rule in the printed report
+_CLOSE = 2  # nodes of a pattern that a near miss must match to be printed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +63,11 @@ class GraphRows:
         head = f"graph {self.graph}, {self.range[0]} to {self.range[1]} tokens"
         if self.done.refused:
             return f"{head}: stays as it is: {self.done.refused}"
-        return "\n".join([head, *(f"  {line}" for row in self.rows() for line in str(row).splitlines())])
+        rows = self.rows()
+        close = [row for row in rows if row.fired or any(miss["matched"] >= _CLOSE for miss in row.nearest)]
+        lines = [f"  {line}" for row in close for line in str(row).splitlines()]
+        more = len(rows) - len(close)
+        return "\n".join([head, *lines, *([f"  and {counted(more, 'rule')} that matched a single node at most"] if more else [])])
 
 
 def _sum(fired: t.Mapping[str, int], rule: str) -> int:
