@@ -8,6 +8,7 @@ that pass, results are PyTorch's. Of every op in PyTorch's OpInfo database, the 
 PyTorch's tracing. Exit code 1 where one does not.
 """
 import argparse
+import itertools
 import sys
 import warnings
 
@@ -127,6 +128,34 @@ def rows():
     return out
 
 
+def outs():
+    """Calls with `out=` whose checks tracing loses: of memory that a result shares, and of dtypes."""
+    x, at = torch.arange(8), numbers(5, 4, 3, 2, 1, 0)
+
+    def take(x, y):
+        x = x + 1
+        return torch.take(x[:6], at, out=x[2:] if y is at else x.new_empty(6)) * 2
+
+    def cat(x, y):
+        x = x + 1
+        return torch.cat([x[:3], x[3:6]], out=x[1:7] if y is at else x[:0].clone()) * 2
+
+    def extremes(x, y):
+        low = x.new_empty([])
+        return torch.aminmax(x, dim=0, out=(low, low if y is at else x.new_empty([])))[0] * 2
+
+    def pairs(x, y):
+        out = torch.empty(8, dtype=torch.complex64 if y is at else torch.complex128)
+        return torch.complex(x.double(), x.double(), out=out) * 2
+
+    def sums(x, y):
+        x = x + 1
+        return torch.add(x[1:], 1, out=x[:-1] if y is at else x[1:]) * 2
+
+    cases = {"take": take, "cat": cat, "aminmax": extremes, "complex": pairs, "add": sums}
+    return {f"out= of {name}": (call, (x, at), (x, x)) for name, call in cases.items()}
+
+
 CASES = {
     **{f"{name}, too large": case for name, case in gathers(5, 4).items()},
     **{f"{name}, far too large": case for name, case in gathers(1 << 40, 4).items()},
@@ -134,6 +163,7 @@ CASES = {
     **{name: case for dtype in (torch.int64, torch.int32, torch.int8, torch.uint8) for name, case in divisions(dtype).items()},
     **classes(),
     **rows(),
+    **outs(),
 }
 
 
@@ -198,6 +228,41 @@ def check_cases(only, backends):
     return wrong
 
 
+def check_shared():
+    """Arguments of `out=` that share memory in some calls of one compiled function, before or after calls in which they do not."""
+    at, wrong = numbers(5, 4, 3, 2, 1, 0), 0
+
+    def take(x, at, out):
+        return torch.take(x, at, out=out) + 1
+
+    def apart():
+        return floats(6), at, floats(6)
+
+    def same():
+        x = floats(6)
+        return x, at, x
+
+    def views():
+        x = floats(8)
+        return x[:6], at, x[2:]
+
+    def halves():
+        x = floats(12)
+        return x[:6], at, x[6:]
+
+    for order in itertools.permutations((apart, same, views, halves)):
+        call = compiled(take)
+        for make in (*order, *order):
+            given, expected, results = make(), make(), []
+            want, got = (raised(lambda f=f, x=x: results.append(f(*x))) for f, x in ((take, expected), (call, given)))
+            equal = all(map(torch.equal, [*expected, *results[:1]], [*given, *results[1:]]))
+            if words(got) != words(want) or not equal:
+                wrong += 1
+                print(f"out= {make.__name__} of {[f.__name__ for f in order]}: raises {words(got)}, and PyTorch {words(want)}; numbers {equal}")
+    print(f"calls whose out= shares memory with an argument: {wrong} differ")
+    return wrong
+
+
 def check_samples(only):
     """Samples that must raise: in PyTorch's tracing most do."""
     counts, wrong = {"here": 0, "in tracing": 0, "PyTorch raises nothing": 0}, 0
@@ -237,6 +302,7 @@ def main():
     parser.add_argument("--no-samples", action="store_true", help="leave PyTorch's own samples out")
     arguments = parser.parse_args()
     wrong = check_cases(arguments.only, arguments.backends.split(","))
+    wrong += check_shared() if arguments.only in "out=" else 0
     wrong += 0 if arguments.no_samples else check_samples(arguments.only)
     return 1 if wrong else 0
 

@@ -26,6 +26,7 @@ from .checks import keep_checks, with_eager_errors
 from .decompositions import decompositions, use_functional_ops
 from .devices import device_of, engine_of
 from .options import FROZEN, Options
+from .out_arguments import OutArguments
 from .reports import GraphReport, Served, _graphs, origin
 from .saving import Portable, saved_graph
 from .taking import Taking, calls_of
@@ -148,6 +149,9 @@ class Backend:
         made_for = {"origin": origin(), "weights": {}}  # shared by the reports of its graphs
         capturing = Capturing()
         compilers = {kind: functools.partial(self._compile, made_for, capturing, kind) for kind in ("forward", "backward", "inference")}
+        out_arguments = OutArguments(module)
+        if out_arguments.rejected is not None:
+            return self._rejected(module, *out_arguments.rejected)
         keep_checks(module)
         use_functional_ops(module)
         compiled = aot_autograd(
@@ -156,7 +160,15 @@ class Backend:
             inference_compiler=compilers["inference"],
             decompositions=decompositions(),
         )(module, example_inputs)
-        return with_eager_errors(compiled, module)
+        return out_arguments.checked(with_eager_errors(compiled, module))
+
+    def _rejected(self, module: torch.fx.GraphModule, node: torch.fx.Node, error: Exception) -> t.Callable[..., t.Any]:
+        """Leaves a graph to PyTorch, which raises the error where the program makes the call."""
+        why = f"PyTorch rejects the `out=` of {node.name}: {(str(error).splitlines() or [''])[0]}"
+        report = GraphReport("inference", self.options, ops=len(calls_of(module.graph)), refused=why, origin=origin())
+        _graphs.append(report)
+        _log.warning("%s", report)
+        return module.forward
 
     def _compile(
         self,
