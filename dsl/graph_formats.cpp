@@ -5,6 +5,7 @@
 #include "base/io/file.hpp"
 #include "base/io/file_kind.hpp"
 #include "base/try.hpp"
+#include "graph/captured/captured_graph.hpp"
 #include "graph/text/graph_binary.hpp"
 
 namespace pw {
@@ -34,6 +35,11 @@ Result<ReadGraph> read_binary(const ContextPtr& context, const std::string& byte
   return wrapped(graph_from_binary(context, bytes, options.file, parse_op, options.progress));
 }
 
+Result<ReadGraph> read_captured(const ContextPtr& context, const std::string& text,
+                                const FxOptions& options) {
+  return wrapped(graph_of(context, PW_TRY(captured_from_json(text, options.file))));
+}
+
 std::string format_names() {
   std::string out;
   for (const GraphFormat& format : graph_formats())
@@ -52,6 +58,9 @@ Result<ReadGraph> read_pwg(const ContextPtr& context, const std::string& text,
 }  // namespace
 
 GraphFormat binary_format() { return {".pwb", looks_like_binary_graph, read_binary}; }
+GraphFormat captured_format() {
+  return {"a captured CUDA graph", looks_like_captured, read_captured};
+}
 GraphFormat json_format() { return {"graph.json", looks_like_json, read_json}; }
 GraphFormat pwg_format() {
   return {".pwg", [](std::string_view) { return true; }, read_pwg};

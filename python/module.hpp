@@ -95,6 +95,8 @@ void add_seen_import(pybind11::module_& module);
 void add_compiled(pybind11::module_& module);
 /// Adds Device and DeviceProgram: a graph compiled for a device, enqueued on the caller's stream.
 void add_device(pybind11::module_& module);
+/// Adds read_captured_graph and draw_captured_graph.
+void add_lens(pybind11::module_& module);
 /// Adds the changes of a run.
 void add_changes(pybind11::module_& module);
 /// Adds texts stored in the compile cache.

@@ -28,12 +28,6 @@ struct Opened {
   std::string name, arch;
 };
 
-std::string path_of(const CudaDriverOptions& options) {
-  if (!options.library.empty()) return options.library;
-  const std::string named = environment("PWR_CUDA_DRIVER");
-  return named.empty() ? "libcuda.so.1" : named;
-}
-
 std::string version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
@@ -46,7 +40,7 @@ std::string error_text(const CudaFunctions& f, int code) {
 
 Opened open_library(const CudaDriverOptions& options) {
   Opened out;
-  const std::string path = path_of(options);
+  const std::string path = options.library.empty() ? cuda_library_path() : options.library;
   const auto is = [&](DriverState state, const std::string& text) {
     out.status = {state, text};
     return out;
@@ -90,6 +84,11 @@ Opened open_library(const CudaDriverOptions& options) {
 }
 
 }  // namespace
+
+std::string cuda_library_path() {
+  const std::string named = environment("PWR_CUDA_DRIVER");
+  return named.empty() ? "libcuda.so.1" : named;
+}
 
 std::string_view name(DriverState state) {
   switch (state) {

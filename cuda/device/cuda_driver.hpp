@@ -22,8 +22,11 @@ struct DriverStatus {
   std::string text;  ///< version, device and architecture, or what is missing
 };
 
+/// Returns $PWR_CUDA_DRIVER, or libcuda.so.1 on the loader's path.
+[[nodiscard]] std::string cuda_library_path();
+
 struct CudaDriverOptions {
-  /// Path of libcuda; empty: $PWR_CUDA_DRIVER, else libcuda.so.1 on the loader's path.
+  /// Path of libcuda; empty: cuda_library_path().
   std::string library;
   int device = 0;  ///< index of the device
   bool strict = false;

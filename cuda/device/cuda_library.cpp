@@ -45,4 +45,21 @@ std::string fill(CudaFunctions& f, void* library) {
   return find.missing();
 }
 
+std::string fill(CudaGraphQueries& f, void* library) {
+  FunctionFinder optional(library), find(library);
+  optional(f.edges, "cuGraphGetEdges_v2");
+  optional(f.function_name, "cuFuncGetName");
+  optional(f.kernel_name, "cuKernelGetName");
+  find(f.nodes, "cuGraphGetNodes");
+  find(f.plain_edges, "cuGraphGetEdges");
+  find(f.node_type, "cuGraphNodeGetType");
+  find(f.kernel, "cuGraphKernelNodeGetParams_v2");
+  find(f.copy, "cuGraphMemcpyNodeGetParams");
+  find(f.fill, "cuGraphMemsetNodeGetParams");
+  find(f.child, "cuGraphChildGraphNodeGetGraph");
+  find(f.allocation, "cuGraphMemAllocNodeGetParams");
+  find(f.error_name, "cuGetErrorName");
+  return find.missing();
+}
+
 }  // namespace pw::cuda

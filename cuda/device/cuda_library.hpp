@@ -73,6 +73,47 @@ struct CudaFunctions {
   int (*executable_destroy)(void*) = nullptr;
 };
 
+struct CudaFill {  ///< CUDA_MEMSET_NODE_PARAMS_v1
+  std::uint64_t at = 0;
+  std::size_t pitch = 0;
+  unsigned value = 0, element_bytes = 0;
+  std::size_t width = 0, height = 0;  ///< width in elements
+};
+
+struct CudaEdge {  ///< CUgraphEdgeData
+  unsigned char from_port = 0, to_port = 0;
+  unsigned char type = 0;  ///< 1: programmatic
+  unsigned char reserved[5] = {};
+};
+
+struct CudaAllocation {  ///< CUDA_MEM_ALLOC_NODE_PARAMS_v1
+  unsigned char pool[88] = {};
+  const void* accesses = nullptr;
+  std::size_t access_count = 0;
+  std::size_t bytes = 0;
+  std::uint64_t address = 0;
+};
+
+/// Functions that read a captured graph. Those marked optional are null in older drivers.
+struct CudaGraphQueries {
+  int (*nodes)(void*, void**, std::size_t*) = nullptr;
+  int (*edges)(void*, void**, void**, CudaEdge*, std::size_t*) = nullptr;  ///< optional: 12.3
+  int (*plain_edges)(void*, void**, void**, std::size_t*) = nullptr;
+  int (*node_type)(void*, int*) = nullptr;
+  int (*kernel)(void*, CudaKernelNode*) = nullptr;
+  int (*function_name)(const char**, void*) = nullptr;  ///< optional: 12.3
+  int (*kernel_name)(const char**, void*) = nullptr;    ///< optional: 12.3
+  int (*copy)(void*, CudaCopy*) = nullptr;
+  int (*fill)(void*, CudaFill*) = nullptr;
+  int (*child)(void*, void**) = nullptr;
+  int (*allocation)(void*, CudaAllocation*) = nullptr;
+  int (*error_name)(int, const char**) = nullptr;
+};
+
+/// Fills the functions that read a graph; returns the name of the first missing one that is not
+/// optional, or an empty text.
+[[nodiscard]] std::string fill(CudaGraphQueries& functions, void* library);
+
 /// Fills all functions from a loaded library; returns the name of the first missing one, or an
 /// empty text.
 [[nodiscard]] std::string fill(CudaFunctions& functions, void* library);

@@ -306,3 +306,8 @@ Run.__repr__ = (
     lambda self: f"<Run of {self.graph.name}: {_counted(len(self.before()), 'node')} → {len(self.graph)}, {_counted(sum(p['rewrites'] for p in self.passes), 'rewrite')}>"
 )
 Rules.__repr__ = lambda self: f"<Rules: {_counted(len(self.names), 'rule')}, pipelines {', '.join(self.pipelines) or 'none'}>"
+
+if _os.environ.get("PIECEWISE_LENS"):
+    from .lens import start_from_environment as _start_lens
+
+    _start_lens()

@@ -26,10 +26,19 @@ using std::size_t;
 namespace {
 
 struct Graph;
+/// What queries report of a node.
+struct Facts {
+  int kind = 0;  // CUgraphNodeType
+  const struct Function* function = nullptr;
+  unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, shared = 0;
+  size_t bytes = 0;
+};
 struct Node {
   std::function<void()> run;
   std::vector<Node*> after;
   Graph* child = nullptr;
+  Facts facts;
+  std::vector<bool> programmatic;  // dependencies, as far as any is
 };
 /// Has its nodes, and those the graphs in them.
 struct Graph {
@@ -118,7 +127,7 @@ void replay(const Graph* graph) {
 }
 
 /// At once, or recorded, each after the one before.
-int set_going(Stream* stream, std::function<void()> run) {
+int set_going(Stream* stream, std::function<void()> run, const Facts& facts = {}) {
   if (stream == nullptr) {
     if (captures != 0) return kImplicit;
     stream = &legacy;
@@ -127,7 +136,7 @@ int set_going(Stream* stream, std::function<void()> run) {
     run();
     return 0;
   }
-  auto* node = new Node{run, {}, nullptr};
+  auto* node = new Node{run, {}, nullptr, facts};
   if (!stream->capturing->nodes.empty()) node->after = {stream->capturing->nodes.back()};
   stream->capturing->nodes.push_back(node);
   return 0;
@@ -144,16 +153,24 @@ int at_once(Stream* stream, std::function<void()> run) {
 /// Returns true if a capture on any thread forbids calls that may wait or allocate.
 bool forbidden() { return captures != 0 && !relaxed; }
 
-int launch(Stream* stream, const Function* function, void** from) {
+std::function<void()> run_of(const Function* function, void* const* from) {
+  std::vector<std::uint64_t> values(static_cast<size_t>(parameters(function->name.c_str())));
+  for (size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], from[i], sizeof values[i]);
+  return [=] { run_kernel(function->name.c_str(), values.data()); };
+}
+
+int launch(Stream* stream, const Facts& facts, void** from) {
   if (run_kernel == nullptr) return 200;
   ++launches;
-  const std::vector<std::uint64_t> values = [&] {
-    std::vector<std::uint64_t> out(static_cast<size_t>(parameters(function->name.c_str())));
-    for (size_t i = 0; i < out.size(); ++i) std::memcpy(&out[i], from[i], sizeof out[i]);
-    return out;
-  }();
-  return set_going(stream, [=] { run_kernel(function->name.c_str(), values.data()); });
+  return set_going(stream, run_of(facts.function, from), facts);
 }
+
+struct Kernel {  // CUDA_KERNEL_NODE_PARAMS_v2
+  const Function* function;
+  unsigned grid[3], block[3], shared;
+  void **params, **extra;
+  void *kernel, *context;
+};
 
 struct Copy {  // CUDA_MEMCPY3D_v2
   struct End {
@@ -170,8 +187,8 @@ struct Copy {  // CUDA_MEMCPY3D_v2
 char* at(std::uint64_t address) { return reinterpret_cast<char*>(address); }
 
 int add(void** out, Graph* graph, Node* const* after, size_t count, std::function<void()> run,
-        Graph* child) {
-  auto* node = new Node{run, {after, after + count}, child};
+        Graph* child, const Facts& facts) {
+  auto* node = new Node{run, {after, after + count}, child, facts};
   graph->nodes.push_back(node);
   *out = node;
   return 0;
@@ -220,10 +237,16 @@ int cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, size_t bytes, Stream* s) 
   return at_once(s, [=] { ++copies_of_host, std::memcpy(to, at(from), bytes); });
 }
 int cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, size_t bytes, Stream* s) {
-  return set_going(s, [=] { std::memmove(at(to), at(from), bytes); });
+  Facts facts;
+  facts.kind = 1;
+  facts.bytes = bytes;
+  return set_going(s, [=] { std::memmove(at(to), at(from), bytes); }, facts);
 }
 int cuMemsetD8Async(std::uint64_t to, unsigned char byte, size_t bytes, Stream* s) {
-  return set_going(s, [=] { std::memset(at(to), byte, bytes); });
+  Facts facts;
+  facts.kind = 2;
+  facts.bytes = bytes;
+  return set_going(s, [=] { std::memset(at(to), byte, bytes); }, facts);
 }
 int cuStreamCreate(void** s, unsigned) { *s = new Stream; return 0; }
 int cuStreamSynchronize(Stream* s) {
@@ -259,21 +282,85 @@ int cuModuleGetFunction(void** function, void*, const char* name) {
   return 0;
 }
 int cuFuncSetAttribute(void*, int, int) { return run_kernel == nullptr ? 200 : 0; }
-int cuLaunchKernel(Function* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                   Stream* s, void** from, void**) { return launch(s, function, from); }
+int cuLaunchKernel(Function* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, Stream* s, void** from, void**) {
+  return launch(s, {0, function, {gx, gy, gz}, {bx, by, bz}, shared}, from);
+}
 int cuGraphCreate(void** graph, unsigned) { *graph = new Graph; ++open_graphs; return 0; }
 int cuGraphDestroy(Graph* graph) { delete graph; return 0; }
-int cuGraphAddKernelNode_v2(void**, void*, void* const*, size_t, const void*) { return 200; }
+int cuGraphAddKernelNode_v2(void** out, Graph* graph, Node* const* after, size_t count, const Kernel* k) {
+  if (run_kernel == nullptr) return 200;
+  const Facts facts{0, k->function, {k->grid[0], k->grid[1], k->grid[2]}, {k->block[0], k->block[1], k->block[2]}, k->shared};
+  return add(out, graph, after, count, run_of(k->function, k->params), nullptr, facts);
+}
 int cuGraphAddMemcpyNode(void** out, Graph* graph, Node* const* after, size_t count, const Copy* c,
                          void*) {
   const Copy copy = *c;
+  Facts facts;
+  facts.kind = 1;
+  facts.bytes = copy.width;
   return add(out, graph, after, count,
-             [=] { std::memmove(at(copy.to.device), at(copy.from.device), copy.width); }, nullptr);
+             [=] { std::memmove(at(copy.to.device), at(copy.from.device), copy.width); }, nullptr, facts);
 }
 int cuGraphAddChildGraphNode(void** out, Graph* graph, Node* const* after, size_t count,
                              const Graph* child) {
-  return add(out, graph, after, count, [] {}, copy_of(child));
+  return add(out, graph, after, count, [] {}, copy_of(child), {4});
 }
+int cuGraphAddEmptyNode(void** out, Graph* graph, Node* const* after, size_t count) {
+  return add(out, graph, after, count, [] {}, nullptr, {5});
+}
+/// Makes the dependency of that number programmatic, as a launch with that attribute would.
+void stand_in_programmatic(Node* node, size_t dependency) {
+  node->programmatic.resize(node->after.size());
+  node->programmatic[dependency] = true;
+}
+int cuGraphGetNodes(Graph* graph, Node** out, size_t* count) {
+  if (out != nullptr)
+    for (size_t i = 0; i < *count && i < graph->nodes.size(); ++i) out[i] = graph->nodes[i];
+  *count = graph->nodes.size();
+  return 0;
+}
+int cuGraphGetEdges_v2(Graph* graph, Node** from, Node** to, unsigned char (*data)[8], size_t* count) {
+  size_t number = 0;
+  for (Node* node : graph->nodes)
+    for (size_t i = 0; i < node->after.size(); ++i, ++number) {
+      if (from == nullptr) continue;
+      const bool programmatic = i < node->programmatic.size() && node->programmatic[i];
+      from[number] = node->after[i];
+      to[number] = node;
+      if (data == nullptr && programmatic) return 917;  // CUDA_ERROR_LOSSY_QUERY
+      if (data == nullptr) continue;
+      std::memset(data[number], 0, 8);
+      data[number][0] = data[number][2] = programmatic;
+    }
+  *count = number;
+  return 0;
+}
+int cuGraphGetEdges(Graph* graph, Node** from, Node** to, size_t* count) {
+  return cuGraphGetEdges_v2(graph, from, to, nullptr, count);
+}
+int cuGraphNodeGetType(const Node* node, int* type) { *type = node->facts.kind; return 0; }
+int cuGraphKernelNodeGetParams_v2(const Node* node, Kernel* out) {
+  if (node->facts.kind != 0) return 1;
+  const Facts& f = node->facts;
+  *out = {f.function, {f.grid[0], f.grid[1], f.grid[2]}, {f.block[0], f.block[1], f.block[2]}, f.shared};
+  return 0;
+}
+int cuFuncGetName(const char** name, const Function* function) { *name = function->name.c_str(); return 0; }
+int cuGraphMemcpyNodeGetParams(const Node* node, Copy* out) {
+  if (node->facts.kind != 1) return 1;
+  out->width = node->facts.bytes;
+  out->height = out->depth = 1;
+  return 0;
+}
+struct Fill { std::uint64_t at; size_t pitch; unsigned value, element_bytes; size_t width, height; };
+int cuGraphMemsetNodeGetParams(const Node* node, Fill* out) {
+  if (node->facts.kind != 2) return 1;
+  *out = {0, 0, 0, 1, node->facts.bytes, 1};
+  return 0;
+}
+int cuGraphChildGraphNodeGetGraph(const Node* node, Graph** out) { *out = node->child; return node->child == nullptr; }
+int cuGraphMemAllocNodeGetParams(const Node*, void*) { return 1; }
 int cuGraphInstantiateWithFlags(void** out, const Graph* graph, unsigned long long) {
   *out = copy_of(graph);
   --open_graphs;
