@@ -35,7 +35,7 @@ from piecewise.vllm.pieces import identity_of
 from piecewise.vllm.plugin import register
 
 MODELS = ["llama", "qwen2", "qwen3", "gemma2", "gemma3", "opt", "gpt2", "phi3", "mixtral", "deepseek_v2"]
-EXPERTS = ("mixtral", "deepseek_v2")  # whose router has no kernel for the CPU: it stops the step
+EXPERTS = ("mixtral", "deepseek_v2")  # whose layers of experts do not run on the CPU: they stop the step
 CLOSE = 0.02  # relative RMS error in bf16
 UNSET = (torch.empty, torch.empty_like, torch.ops.aten.empty.memory_format)
 OPTIONS = {"piecewise": {}}
@@ -175,7 +175,7 @@ class Models(Case):
             for count in tokens:
                 try:
                     model(count)
-                except NotImplementedError as why:
+                except (NotImplementedError, AssertionError) as why:
                     if name not in EXPERTS:
                         raise
                     compared.not_run[name] = str(why).split(" with")[0]

@@ -10,6 +10,7 @@ import typing as t
 import torch
 from vllm.compilation.passes.inductor_pass import get_pass_context
 from vllm.compilation.passes.pass_manager import PostGradPassManager
+from vllm.platforms import current_platform
 
 from ..pytorch.inductor import Rewritten
 from .options import rules_of_environment
@@ -89,7 +90,11 @@ class RulesPassManager(PostGradPassManager):
         given = rules_of_environment()
         self._place = given[1] if given is not None else "after"
         self._folder = given[0].report if given is not None else ""
-        self._rules: RulesPass = of_environment()
+        option = config.compilation_config.inductor_compile_config.get(current_platform.pass_key)
+        if isinstance(option, RulesPass):  # vLLM adds it
+            self._rules, self._place = option, "option"
+            return
+        self._rules = of_environment()
         if self._place == "before":
             self.passes.insert(0, self._rules)
         elif self._place == "after":
