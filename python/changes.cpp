@@ -1,5 +1,6 @@
 // Describes what a pipeline did to a graph, so that another graph of the same calls can be changed
 // in the same way.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <variant>
@@ -16,9 +17,11 @@ namespace py = pybind11;
 namespace pw::python {
 namespace {
 
-/// An attribute of a torch call: dims are numbers. Fails with PW1411 for a symbolic dim.
+/// An attribute of a torch call: dims are numbers. Fails with PW1411 for a symbolic dim, except for
+/// a single one of a reshape, which torch infers.
 struct AttributeObject {
   const Context& context;
+  bool infers = false;
 
   [[nodiscard]] std::int64_t number(DimId dim) const {
     if (const auto value = context.dims.evaluate(dim, {})) return *value;
@@ -29,8 +32,10 @@ struct AttributeObject {
   py::object operator()(DimId dim) const { return py::cast(number(dim)); }
   py::object operator()(DType dtype) const { return py::str(std::string(name(dtype))); }
   py::object operator()(const std::vector<DimId>& dims) const {
+    const auto symbolic = [&](DimId dim) { return !context.dims.evaluate(dim, {}); };
+    const bool inferred = infers && std::count_if(dims.begin(), dims.end(), symbolic) == 1;
     py::list out;
-    for (DimId dim : dims) out.append(number(dim));
+    for (DimId dim : dims) out.append(inferred && symbolic(dim) ? -1 : number(dim));
     return out;
   }
   template <class T>
@@ -92,9 +97,10 @@ class Changes {
     }
     py::dict attributes;
     const Context& context = after_.context();
+    const bool infers = after_.op_of(n).primitive == Primitive::reshape;
     for (const auto& [id, value] : context.attributes[after_.attributes(n)])
       attributes[py::str(std::string(context.strings.text(id)))] =
-          std::visit(AttributeObject{context}, value);
+          std::visit(AttributeObject{context, infers}, value);
     return py::make_tuple(after_.op_of(n).name, operands, attributes, results, n.index);
   }
 

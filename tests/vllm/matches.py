@@ -46,7 +46,9 @@ def run(script, arguments):
                 try:
                     post(graph)
                 finally:
-                    theirs = {row["name"]: row["matched"] for row in done[0]["passes"] if row["name"] in comparison.FAMILIES}
+                    names = {name.lower(): name for name in comparison.FAMILIES}
+                    given = {row["name"].replace("_", "").lower(): row["matched"] for row in done[0]["passes"]}
+                    theirs = {name: given[key] for key, name in names.items() if key in given}
                     table = comparison.rows(len(rules.report) - 1, theirs, rules.report[-1].done)
                     for row in table:
                         if row.name in comparison.FAMILIES:
@@ -68,7 +70,7 @@ def main():
         return SKIPPED
     (WORK / "stub").mkdir(parents=True, exist_ok=True)
     shutil.copy(os.environ["PW_VLLM_STUB"], WORK / "stub/libcuda.so.1")
-    environment = os.environ | {"PW_VLLM_PEER": str(WORK), "PIECES": "0"}
+    environment = os.environ | {"PW_VLLM_PEER": str(WORK)}
     subprocess.run([sys.executable, str(PEERS / "configs.py")], env=environment, check=True, stdout=subprocess.DEVNULL)
     rows = []
     for ranks, script, arguments in RUNS:

@@ -23,7 +23,10 @@ from piecewise.vllm.rules import RulesPass
 FP8 = {"fuse_norm_quant": True, "fuse_act_quant": True}
 CUSTOM = ["+quant_fp8", "+rms_norm", "+silu_and_mul", "+rotary_embedding"]
 NORM = """
-rule fused_sum { y = relu(add(mul(a: T[n, d], b: T[n, d]), c: T[n, d])) => fuse }
+rule fused_sum {
+  y = relu(add(mul(a: T[n, d], b: T[n, d]), c: T[n, d]))
+  => fuse
+}
 pass fused_pass = greedy { fused_sum }
 pipeline mine { fused_pass }
 """
@@ -139,7 +142,8 @@ class Rules(unittest.TestCase):
         graphs, table = self.model("before")
         fired = {row["rule"] for graph in graphs for row in graph["rules"] if row["fired"]}
         self.assertLessEqual({"rms_quant", "add_rms_quant", "silu_mul_quant"}, fired)
-        self.assertEqual(sum(int(line.split()[3]) for line in table.splitlines()[1:] if line.split()[2].endswith("Pass")), 0)
+        left = sum(int(line.split()[3]) for line in table.splitlines()[1:] if line.split()[2].endswith("Pass"))
+        self.assertEqual(left, 0, table)
 
     def test_the_option_of_vllm_finds_the_pass(self):
         code = "import rules; rules.compile_by_option()"

@@ -8,6 +8,7 @@ import typing as t
 import sympy
 import torch
 from torch._guards import detect_fake_mode
+from torch._library.fake_class_registry import FakeScriptObject
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.node import _get_qualified_name
 from torch.utils._dtype_abbrs import dtype_abbrs
@@ -251,6 +252,9 @@ class FxImport:
             if isinstance(size, sympy.Symbol):
                 self.symbols[size.name] = (index, -1)
             self._graph.input(node.name, f"Sym({value})", "")
+            return
+        if isinstance(value, FakeScriptObject):
+            self._graph.input(node.name, "", "")  # an object, such as the name of a layer, as in a dump
             return
         if not isinstance(value, torch.Tensor):
             if node.users:
