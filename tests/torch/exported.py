@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Programs of torch.export beside the modules that they were exported from: numbers, weights, writes, files; and what decorators compile."""
 import copy
+import dataclasses
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import textwrap
+import typing as t
 import unittest
 import warnings
 from pathlib import Path
@@ -240,6 +243,90 @@ class Decorators(unittest.TestCase):
             x = torch.randn(batch, 2)
             self.assertLessEqual(difference(x * 2, double(x)), CLOSE)
         self.assertEqual(self.graphs(), 1)
+
+    def test_objects_of_tensors_and_any_name(self):
+        """As vLLM's models: the receiver has another name, and an argument is an object with a dict of tensors."""
+
+        class IntermediateTensors:
+            def __init__(self, tensors):
+                self.tensors, self.owner = tensors, self
+
+        @dataclasses.dataclass
+        class Pair:
+            left: torch.Tensor
+            right: t.Optional[torch.Tensor] = None
+            factor: int = 2
+
+        @front.support
+        class Model(nn.Module):
+            def forward(me, pair: Pair, between: "t.Optional[IntermediateTensors]" = None, *, scale: torch.Tensor = None, times: int = 1):
+                x = pair.left * pair.factor
+                if between is not None:
+                    x = x + between.tensors["hidden"] * between.tensors["residual"]
+                return (x if scale is None else x * scale) * times
+
+        model = Model()
+        for rows in (3, 5, 17):
+            x, h, r = torch.randn(3, rows, 4).unbind(0)
+            scale = torch.tensor(1.5)
+            out = model(Pair(x), IntermediateTensors({"hidden": h, "residual": r}), scale=scale)
+            self.assertLessEqual(difference((x * 2 + h * r) * 1.5, out), CLOSE)
+        self.assertEqual(self.graphs(), 1)
+        self.assertEqual(
+            str(front.dynamic_dims(model)).splitlines(),
+            [
+                "pair.left: dim 0 may vary",
+                "between.tensors['hidden']: dim 0 may vary",
+                "between.tensors['residual']: dim 0 may vary",
+                "scale: dim 0 is fixed: it has no dims",
+            ],
+        )
+        model(Pair(x[:1]))
+        self.assertEqual(front.dynamic_dims(Model)["pair.left"], {0: ""})
+
+        @front.support(dynamic={"rest": 0, "more": -1})
+        def total(*rest, **more):
+            return rest[0] + rest[1] * more["by"].sum()
+
+        for rows in (3, 4, 9):
+            x, by = torch.randn(rows, 2), torch.ones(1, rows)
+            self.assertLessEqual(difference(x + x * rows, total(x, x.clone(), by=by)), CLOSE)
+        self.assertEqual(self.graphs(), 3)
+        self.assertEqual(list(front.dynamic_dims(total)), ["rest[0]", "rest[1]", "more['by']"])
+        with self.assertRaisesRegex(ValueError, "rest\\[0\\] has no dim 0: it has 0 dims"):
+            total(scale, scale, by=by)
+        with self.assertRaisesRegex(ValueError, "not marked"):
+            front.dynamic_dims(torch.relu)
+
+    def test_counts_under_vllms_names(self):
+        @front.support(dynamic={"x": 0})
+        class Model(nn.Module):
+            def forward(self, x):
+                return (x.tanh() + 1).cfloat().abs() * 2  # PyTorch's two calls are between two parts
+
+        counts = front.compilation_counter
+        models, unique = [Model(), Model()], torch.randn(2, 4, 4)
+        with counts.expect(num_models_seen=2, num_graphs_seen=1, num_piecewise_graphs_seen=4, num_piecewise_capturable_graphs_seen=2):
+            with counts.expect(num_backend_compilations=2, num_eager_compiles=0, stock_torch_compile_count=0, num_cudagraph_captured=0):
+                for model in (*models, *models):
+                    model(unique)
+        kept = ("num_compiled_artifacts_saved", "num_compiled_artifacts_loaded")
+        torch._dynamo.reset()
+        with counts.expect(num_backend_compilations=2, num_models_seen=0, **dict(zip(kept, (0, 2)))):
+            models[0](unique)
+        with counts.expect(stock_torch_compile_count=1, num_eager_compiles=1):
+            torch.compile(lambda x: x.cfloat().conj_physical(), backend="piecewise")(unique)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.pwt")
+            with counts.expect(num_aot_compiles=1, num_aot_artifacts_saved=1, num_aot_artifacts_loaded=1):
+                front.compile_export(torch.export.export(nn.Tanh(), (unique,))).save(path)
+                front.load_compiled(path)
+        with self.assertRaisesRegex(AssertionError, "num_graphs_seen increased by 0, not by 1"):
+            with counts.expect(num_graphs_seen=1):
+                pass
+        with self.assertRaisesRegex(TypeError, "no count `graphs`"):
+            with counts.expect(graphs=1):
+                pass
 
     def test_inside_of_another(self):
         inner = front.support(lambda x: x * 2)

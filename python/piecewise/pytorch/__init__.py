@@ -14,7 +14,8 @@ supports nothing runs in PyTorch, and the report states the reason.
 import torch._dynamo as _dynamo
 
 from .compiler import Backend, backend
-from .decorators import ignore, support
+from .counter import CompilationCounter, compilation_counter
+from .decorators import DynamicDims, dynamic_dims, ignore, support
 from .exported import Program, compile_export, from_export, load_compiled
 from .inductor import InductorPass, inductor_pass
 from .options import Options
@@ -22,13 +23,17 @@ from .reports import GraphReport, Reports, explain, forget, graphs, report
 
 __all__ = [
     "Backend",
+    "CompilationCounter",
+    "DynamicDims",
     "GraphReport",
     "InductorPass",
     "Options",
     "Program",
     "Reports",
     "backend",
+    "compilation_counter",
     "compile_export",
+    "dynamic_dims",
     "explain",
     "forget",
     "from_export",

@@ -22,6 +22,7 @@ from _piecewise import Error
 from .borrowed import lent_threads
 from .calls import Checked
 from .capturing import Capturing, static_inputs_of_backward, why_launched
+from .counter import compilation_counter, note_model
 from .checks import keep_checks, with_eager_errors
 from .decompositions import decompositions, use_functional_ops
 from .devices import device_of, engine_of
@@ -149,6 +150,9 @@ class Backend:
         made_for = {"origin": origin(), "weights": {}}  # shared by the reports of its graphs
         capturing = Capturing()
         compilers = {kind: functools.partial(self._compile, made_for, capturing, kind) for kind in ("forward", "backward", "inference")}
+        compilation_counter.add("num_graphs_seen")
+        if (owner := made_for["origin"]()) is not None:
+            note_model(owner, "stock_torch_compile_count")
         out_arguments = OutArguments(module)
         if out_arguments.rejected is not None:
             return self._rejected(module, *out_arguments.rejected)
@@ -167,6 +171,7 @@ class Backend:
         why = f"PyTorch rejects the `out=` of {node.name}: {(str(error).splitlines() or [''])[0]}"
         report = GraphReport("inference", self.options, ops=len(calls_of(module.graph)), refused=why, origin=origin())
         _graphs.append(report)
+        compilation_counter.add("num_eager_compiles")
         _log.warning("%s", report)
         return module.forward
 
@@ -187,6 +192,7 @@ class Backend:
         try:
             return _take(session, rules, self.options, module, report, capturing)
         except (Refused, Error) as why:
+            compilation_counter.add("num_eager_compiles")
             report.refused, report.parts = str(why), []
             report.ops = len(calls_of(module.graph))
             _log.warning("%s", report)

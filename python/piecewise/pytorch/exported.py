@@ -18,6 +18,7 @@ from .borrowed import lent_threads
 from .calls import over
 from .compiler import rules_of
 from .conditions import holds, kept_condition, take_asserts, with_checks
+from .counter import compilation_counter
 from .decompositions import decompositions
 from .devices import engine_of
 from .frozen import FrozenWeights
@@ -225,6 +226,7 @@ class Program:
         temporary = f"{os.fspath(path)}.{os.getpid()}"
         torch.save(self._kept, temporary)
         os.replace(temporary, path)
+        compilation_counter.add("num_aot_artifacts_saved")
 
     def __call__(self, *args: t.Any, **kwargs: t.Any) -> t.Any:
         flat, spec = pytree.tree_flatten((args, kwargs))
@@ -311,7 +313,9 @@ def compile_export(program: torch.export.ExportedProgram, **options: t.Any) -> P
     parsed = Options.of(options)
     if parsed.capture != "none":
         raise ValueError("a compiled program captures no CUDA graphs: leave out `capture`")
-    return Program(_Reader(program, parsed).read())
+    compiled = Program(_Reader(program, parsed).read())
+    compilation_counter.add("num_aot_compiles")
+    return compiled
 
 
 def load_compiled(path: t.Union[str, os.PathLike]) -> Program:
@@ -324,4 +328,6 @@ def load_compiled(path: t.Union[str, os.PathLike]) -> Program:
         raise Error(f"{os.fspath(path)} is not a compiled program: {why}") from None
     if not isinstance(kept, dict) or kept.get("format") != _FORMAT:
         raise Error(f"{os.fspath(path)} is not a compiled program of this version")
-    return Program(kept)
+    program = Program(kept)
+    compilation_counter.add("num_aot_artifacts_loaded")
+    return program

@@ -19,6 +19,7 @@ from _piecewise import Error
 
 from .. import commands
 from ..counting import counted
+from .counter import compilation_counter
 from .fused import operator_of
 from .reports import Explanations
 from .fx_import import CPU, DTYPES, FxImport, Refused, seen
@@ -367,6 +368,8 @@ class InductorPass(CustomGraphPass):
         except (Refused, Error) as why:
             self.done.append(Rewritten({}, str(why)))
             _log.warning("the graph stays as it is: %s", why)
+        else:
+            compilation_counter.add("num_inductor_compiles")
 
     def _rewrite(self, graph: torch.fx.Graph) -> Rewritten:
         """Changes the graph; explanations are made only when they are read."""

@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from .calls import arguments_of
+from .counter import compilation_counter
 from .devices import is_recording, on_device, recording, stream_of
 from .hosted import laid_out
 from .reports import GraphReport
@@ -307,6 +308,7 @@ class Captured:
 
     def _record(self, graphs: _Graphs, key: _Key, args: t.List[t.Any]) -> t.List[t.Any]:
         """Records a call. If that fails, it is launched, here and later, and raises its own errors."""
+        compilation_counter.add("num_gpu_runner_capture_triggers")
         state = torch.get_rng_state() if self._place.type == "cpu" else None
         try:
             made = _Recorded(self._graph(graphs), self._call, args, self._is_static)
@@ -321,4 +323,5 @@ class Captured:
             return out
         graphs.by_key[key] = made
         self._report.captures += 1
+        compilation_counter.add("num_cudagraph_captured")
         return out

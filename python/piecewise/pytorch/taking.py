@@ -18,6 +18,7 @@ import _piecewise
 from _piecewise import Error
 
 from .calls import Call, arguments_of, over
+from .counter import compilation_counter
 from .devices import OnDevice, device_of, engine_of, open_device
 from .frozen import FrozenWeights
 from .hosted import HostCalls
@@ -141,6 +142,7 @@ class Taking:
         self._report.ops += len(ops)
         for one in taken:
             self._add(one)
+        compilation_counter.add("num_piecewise_graphs_seen", sum(node in staying.reasons and node not in staying.again for node in ops))
         self._leave(staying, inside)
         return _Boxed(partition.whole([_PartCall(one.call) for one in taken], inside))
 
@@ -187,6 +189,10 @@ class Taking:
 
     def _add(self, taken: _Taken) -> None:
         report, made = self._report, taken.rewritten
+        for name in ("num_piecewise_graphs_seen", "num_piecewise_capturable_graphs_seen", "num_backend_compilations"):
+            compilation_counter.add(name)
+        for name in ("num_compiled_artifacts_loaded",) if taken.warm else ("num_compiled_artifacts_saved", "num_cache_entries_updated"):
+            compilation_counter.add(name)
         for to, counts in ((report.left, made.left), (report.reasons, made.reasons), (report.rewrites, made.rewrites)):
             for name, count in counts.items():
                 to[name] = to.get(name, 0) + count
