@@ -26,6 +26,8 @@ function(pw_install_wheel)
   endif()
   # A type checker reads the stub of a module that is no package only from a stub package (PEP 561).
   install(FILES python/_piecewise.pyi DESTINATION _piecewise-stubs RENAME __init__.pyi COMPONENT wheel)
+  # PyTorch imports it at every start, so it is no part of the package, whose import loads the module.
+  install(FILES python/piecewise_autoload.py DESTINATION . COMPONENT wheel)
   # Beside bin/, where pwr looks for it; it needs cpp-httplib's library, which a wheel does not carry.
   install(DIRECTORY "${build}/lib" DESTINATION "${SKBUILD_DATA_DIR}" COMPONENT wheel OPTIONAL)
   install(DIRECTORY "${build}/share" DESTINATION "${SKBUILD_DATA_DIR}" COMPONENT wheel)

@@ -24,7 +24,7 @@ Status draw_page(const std::string& path, const std::string& page) {
 
 py::dict capture(std::uint64_t address, const std::string& name, const std::string& path) {
   const auto context = std::make_shared<Context>();
-  const CapturedGraph graph = need(context, cuda::read_captured_graph(address, name));
+  const CapturedLaunches graph = need(context, cuda::read_captured_graph(address, name));
   need(context, write_file(path, captured_to_json(graph)));
   const CapturedSummary summary = summary_of(graph);
   py::dict out, kinds;

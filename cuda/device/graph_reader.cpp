@@ -51,7 +51,7 @@ class GraphReader {
     PW_TRY(add_graph(graph, {}, 0));
     return {};
   }
-  CapturedGraph out;
+  CapturedLaunches out;
 
  private:
   using Places = std::vector<std::uint32_t>;
@@ -220,8 +220,8 @@ const Library& library_at(const std::string& path) {
 
 }  // namespace
 
-Result<CapturedGraph> read_captured_graph(std::uint64_t graph, std::string name,
-                                          const std::string& library) {
+Result<CapturedLaunches> read_captured_graph(std::uint64_t graph, std::string name,
+                                             const std::string& library) {
   const Library& opened = library_at(library.empty() ? cuda_library_path() : library);
   if (!opened.problem.empty()) return fail(error_in(name, "PW1260", opened.problem));
   if (graph == 0) return fail(error_in(name, "PW1262", "there is no graph: its address is 0"));

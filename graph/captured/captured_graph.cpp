@@ -29,7 +29,7 @@ bool does_work(LaunchKind kind) {
 /// Edges by the node that they end at, or begin at, as offsets into a list.
 class Adjacency {
  public:
-  Adjacency(const CapturedGraph& graph, std::uint32_t CapturedEdge::* at)
+  Adjacency(const CapturedLaunches& graph, std::uint32_t CapturedEdge::* at)
       : first_(graph.nodes.size() + 1), edges_(graph.edges.size()) {
     for (const CapturedEdge& e : graph.edges) ++first_[e.*at + 1];
     for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
@@ -45,7 +45,7 @@ class Adjacency {
 };
 
 template <class Weight>
-CriticalPath longest_path(const CapturedGraph& graph, const Adjacency& before, Weight weight) {
+CriticalPath longest_path(const CapturedLaunches& graph, const Adjacency& before, Weight weight) {
   constexpr std::uint32_t kNone = ~0u;
   std::vector<std::uint64_t> length(graph.nodes.size());
   std::vector<std::uint32_t> previous(graph.nodes.size(), kNone);
@@ -74,7 +74,7 @@ std::uint64_t edge_hash(const CapturedEdge& e) {
 
 /// Hashes each node with all that it depends on and all that depends on it. The hashes of nodes and
 /// edges, sorted, are the graph's.
-std::string topology_of(const CapturedGraph& graph, const Adjacency& before,
+std::string topology_of(const CapturedLaunches& graph, const Adjacency& before,
                         const Adjacency& after) {
   const std::size_t count = graph.nodes.size();
   std::vector<std::uint64_t> own(count), down(count), up(count), around;
@@ -104,7 +104,7 @@ std::string topology_of(const CapturedGraph& graph, const Adjacency& before,
   return fmt::format("{:016x}", hash_with(count));
 }
 
-std::vector<KernelCount> kernels_of(const CapturedGraph& graph) {
+std::vector<KernelCount> kernels_of(const CapturedLaunches& graph) {
   std::map<std::string_view, KernelCount> counts;
   for (const CapturedNode& n : graph.nodes) {
     if (n.kind != LaunchKind::kernel) continue;
@@ -129,7 +129,7 @@ std::vector<KernelCount> kernels_of(const CapturedGraph& graph) {
 /// Makes opaque ops and attributes for nodes.
 class Builder {
  public:
-  Builder(const ContextPtr& context, const CapturedGraph& captured)
+  Builder(const ContextPtr& context, const CapturedLaunches& captured)
       : context_(*context),
         captured_(captured),
         before_(captured, &CapturedEdge::to),
@@ -166,7 +166,10 @@ class Builder {
   }
 
   Result<OpId> op(const std::string& name) {
-    if (const OpId known = context_.ops.find(name); known.valid()) return known;
+    if (const OpId known = context_.ops.find(name); known.valid()) {
+      if (context_.ops[known].imported) return known;
+      return fail(error_in(captured_.name, "PW0514", "`" + name + "` is declared differently"));
+    }
     Op declared;
     declared.name = name;
     declared.imported = true;
@@ -204,7 +207,7 @@ class Builder {
   }
 
   Context& context_;
-  const CapturedGraph& captured_;
+  const CapturedLaunches& captured_;
   Adjacency before_;
   Graph graph_;
   std::vector<ValueId> values_;
@@ -214,7 +217,7 @@ class Builder {
 
 std::string_view name(LaunchKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
 
-bool sort_topologically(CapturedGraph& graph) {
+bool sort_topologically(CapturedLaunches& graph) {
   const std::size_t count = graph.nodes.size();
   std::vector<std::uint32_t> waits(count), place(count);
   for (const CapturedEdge& e : graph.edges) ++waits[e.to];
@@ -246,7 +249,7 @@ bool sort_topologically(CapturedGraph& graph) {
   return true;
 }
 
-CapturedSummary summary_of(const CapturedGraph& graph) {
+CapturedSummary summary_of(const CapturedLaunches& graph) {
   const Adjacency before(graph, &CapturedEdge::to), after(graph, &CapturedEdge::from);
   CapturedSummary out;
   for (const CapturedNode& n : graph.nodes) {
@@ -296,7 +299,7 @@ std::string short_kernel_name(std::string_view demangled) {
   return is_digit(out[0]) ? "_" + out : out;
 }
 
-Result<Graph> graph_of(const ContextPtr& context, const CapturedGraph& captured) {
+Result<Graph> graph_of(const ContextPtr& context, const CapturedLaunches& captured) {
   return Builder(context, captured).build();
 }
 

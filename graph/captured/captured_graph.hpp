@@ -56,17 +56,17 @@ struct CapturedEdge {
   friend auto operator<=>(const CapturedEdge&, const CapturedEdge&) = default;
 };
 
-struct CapturedGraph {
+struct CapturedLaunches {
   std::string name;
   std::vector<CapturedNode> nodes;
   std::vector<CapturedEdge> edges;  ///< sorted by `to`, then `from`
 
-  friend bool operator==(const CapturedGraph&, const CapturedGraph&) = default;
+  friend bool operator==(const CapturedLaunches&, const CapturedLaunches&) = default;
 };
 
 /// Reorders nodes so that each follows its dependencies, by the given order where that leaves a
 /// choice, and sorts the edges. Returns false if there is a cycle.
-[[nodiscard]] bool sort_topologically(CapturedGraph& graph);
+[[nodiscard]] bool sort_topologically(CapturedLaunches& graph);
 
 struct KernelCount {
   std::string name;
@@ -97,21 +97,21 @@ struct CapturedSummary {
     return kinds[static_cast<std::size_t>(kind)];
   }
 };
-[[nodiscard]] CapturedSummary summary_of(const CapturedGraph& graph);
+[[nodiscard]] CapturedSummary summary_of(const CapturedLaunches& graph);
 
 /// Returns the name of a function without its return type, namespaces, template arguments and
 /// parameters: `elementwise_kernel` for `void at::native::elementwise_kernel<4>(int)`.
 [[nodiscard]] std::string short_kernel_name(std::string_view demangled);
 
 /// Builds a graph of opaque ops, one for each node, whose operands are its dependencies.
-[[nodiscard]] Result<Graph> graph_of(const ContextPtr& context, const CapturedGraph& captured);
+[[nodiscard]] Result<Graph> graph_of(const ContextPtr& context, const CapturedLaunches& captured);
 
 /// Writes `piecewise.captured/1`, a line for each node and edge, with the summary.
-[[nodiscard]] std::string captured_to_json(const CapturedGraph& graph);
+[[nodiscard]] std::string captured_to_json(const CapturedLaunches& graph);
 /// Reads it; the summary is ignored. PW0540: its form differs; PW0541: an unknown member. Every
 /// error has its place in the file.
-[[nodiscard]] Result<CapturedGraph> captured_from_json(std::string_view text,
-                                                       const std::string& file);
+[[nodiscard]] Result<CapturedLaunches> captured_from_json(std::string_view text,
+                                                          const std::string& file);
 [[nodiscard]] bool looks_like_captured(std::string_view text);
 
 }  // namespace pw

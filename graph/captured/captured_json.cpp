@@ -58,7 +58,7 @@ void put_lines(std::string& out, std::string_view key, const std::vector<T>& lis
   out += list.empty() ? "]" : "\n]";
 }
 
-std::string print(const CapturedGraph& graph, const CapturedSummary& summary) {
+std::string print(const CapturedLaunches& graph, const CapturedSummary& summary) {
   std::vector<std::string> kinds, kernels;
   for (std::size_t k = 0; k < kLaunchKinds; ++k)
     if (summary.kinds[k] != 0)
@@ -83,7 +83,7 @@ class Reader {
  public:
   explicit Reader(const std::string& file) : file_(file), check_(file, {kForm, "PW0541"}) {}
 
-  Result<CapturedGraph> read(std::string_view text) {
+  Result<CapturedLaunches> read(std::string_view text) {
     json::Sink sink;
     sink.streamed = {"nodes", "edges"};
     sink.element = [&](std::string_view key, std::size_t i, const Tree& tree) {
@@ -94,16 +94,11 @@ class Reader {
         edge(tree, place);
     };
     sink.member = [&](std::string_view key, const Tree& tree) { member(key, tree); };
-    if (auto scanned = json::scan(text, file_, sink); !scanned) {
+    if (auto scanned = json::scan(text, file_, sink); !scanned)
       check_.add(std::move(scanned.error()));
-    } else {
-      if (!has_format_)
-        check_.error(kTop, kForm, "the member `format` is missing",
-                     fmt::format("write \"format\": \"{}\"", kFormat));
-      if (!has_nodes_)
-        check_.error(kTop, kForm, "the member `nodes` is missing",
-                     "a graph without nodes has an empty list; is the file cut off?");
-    }
+    else if (!has_format_)
+      check_.error(kTop, kForm, "the member `format` is missing",
+                   fmt::format("write \"format\": \"{}\"", kFormat));
     if (check_.passed()) check_references();
     if (!check_.passed()) return tl::unexpected<Diagnostics>(check_.take());
     std::sort(graph_.edges.begin(), graph_.edges.end(), [](const auto& a, const auto& b) {
@@ -122,7 +117,7 @@ class Reader {
     } else if (key == "name") {
       if (check_.expect(tree, Kind::string, place)) graph_.name = tree.text;
     } else if (key == "nodes" || key == "edges") {
-      if (check_.expect(tree, Kind::array, place)) has_nodes_ = has_nodes_ || key == "nodes";
+      check_.expect(tree, Kind::array, place);  // a list is streamed
     } else if (key != "summary") {
       check_.unknown_key(key, {"format", "name", "nodes", "edges", "summary"}, place);
     }
@@ -161,7 +156,6 @@ class Reader {
   }
 
   void node(const Tree& tree, const Pointer& place) {
-    has_nodes_ = true;
     if (graph_.nodes.size() >= kMostNodes) {
       if (graph_.nodes.size() == kMostNodes && !check_.full())
         check_.error(place, kForm, fmt::format("more than {} nodes", kMostNodes));
@@ -240,13 +234,13 @@ class Reader {
 
   const std::string& file_;
   json::Checks check_;
-  CapturedGraph graph_;
-  bool has_format_ = false, has_nodes_ = false;
+  CapturedLaunches graph_;
+  bool has_format_ = false;
 };
 
 }  // namespace
 
-std::string captured_to_json(const CapturedGraph& graph) {
+std::string captured_to_json(const CapturedLaunches& graph) {
   std::string out =
       fmt::format("{{\"format\": \"{}\",\n\"name\": {}", kFormat, json::quoted(graph.name));
   put_lines(out, "nodes", graph.nodes, [](const CapturedNode& n) { return print(n); });
@@ -254,7 +248,7 @@ std::string captured_to_json(const CapturedGraph& graph) {
   return out + ",\n\"summary\": " + print(graph, summary_of(graph)) + "}\n";
 }
 
-Result<CapturedGraph> captured_from_json(std::string_view text, const std::string& file) {
+Result<CapturedLaunches> captured_from_json(std::string_view text, const std::string& file) {
   return Reader(file).read(text);
 }
 

@@ -22,7 +22,7 @@ std::string extents(const std::array<std::uint32_t, 3>& from) {
 /// Sections of the page about a graph whose nodes are named as in the picture.
 class CapturedReport {
  public:
-  CapturedReport(const CapturedGraph& captured, const CapturedSummary& summary,
+  CapturedReport(const CapturedLaunches& captured, const CapturedSummary& summary,
                  const std::vector<std::string>& names)
       : captured_(captured), summary_(summary), names_(names) {}
 
@@ -60,7 +60,7 @@ class CapturedReport {
   }
 
   [[nodiscard]] ReportSection kernels() const {
-    ReportSection out{"Kernels", {}};
+    ReportSection out{"Launches", {}};
     add_rows(out, {{"launches", "threads", "kernel"}, {}, "Launches of one replay, by kernel"},
              summary_.kernels.size(), [&](std::size_t i) {
                const KernelCount& k = summary_.kernels[i];
@@ -94,7 +94,7 @@ class CapturedReport {
   }
 
   [[nodiscard]] ReportSection edges() const {
-    ReportSection out{"Edges", {}};
+    ReportSection out{"Dependencies", {}};
     out.items.emplace_back(ReportText{
         {fmt::format("{}, {} of them programmatic.", counted(captured_.edges.size(), "edge"),
                      summary_.programmatic_edges),
@@ -109,14 +109,14 @@ class CapturedReport {
     return out;
   }
 
-  const CapturedGraph& captured_;
+  const CapturedLaunches& captured_;
   const CapturedSummary& summary_;
   const std::vector<std::string>& names_;
 };
 
 }  // namespace
 
-Result<std::string> captured_page(const CapturedGraph& captured) {
+Result<std::string> captured_page(const CapturedLaunches& captured) {
   const auto context = std::make_shared<Context>();
   VizInput input;
   input.versions.push_back({"captured", PW_TRY(graph_of(context, captured))});

@@ -9,6 +9,6 @@
 namespace pw {
 
 /// Draws the page. Long lists are cut; the graph's file has them in full.
-Result<std::string> captured_page(const CapturedGraph& captured);
+Result<std::string> captured_page(const CapturedLaunches& captured);
 
 }  // namespace pw

@@ -16,6 +16,7 @@
 #include "dsl/graph_formats.hpp"
 #include "exec/named_tensors.hpp"
 #include "exec/steps.hpp"
+#include "graph/captured/captured_graph.hpp"
 #include "graph/text/graph_json.hpp"
 #include "graph/text/text.hpp"
 #include "graph/verify.hpp"
@@ -39,7 +40,7 @@
 namespace pw::test {
 namespace {
 
-constexpr std::string_view kInContext[] = {"pwr", "pwg",     "graph_json", "fx",
+constexpr std::string_view kInContext[] = {"pwr", "pwg",     "graph_json", "fx",    "captured",
                                            "pt2", "program", "query",      "config"};
 
 void require(bool holds, const std::string& what) {
@@ -77,6 +78,29 @@ QualityReport judged() {
 }
 
 /// A graph that was read holds together, and is the same read back from its own text.
+/// Two kernels, a graph in the graph, and a programmatic edge.
+CapturedLaunches small_capture() {
+  CapturedLaunches out;
+  out.name = "graph_0001";
+  out.nodes.resize(4);
+  out.nodes[0] = {LaunchKind::memset, {}, {}, {}, 0, 64, {}, {}};
+  out.nodes[1] = {LaunchKind::kernel, "void f<int>(int)", {4, 1, 1}, {128, 1, 1}, 16, {}, "mm", 3};
+  out.nodes[2] = {LaunchKind::kernel, "rms_norm", {1, 1, 1}, {32, 1, 1}, 0, {}, {}, 3};
+  out.nodes[3].kind = LaunchKind::graph;
+  out.edges = {{0, 1}, {1, 2, true, 1, 0}, {2, 3}};
+  return out;
+}
+
+Read sound_capture(const ContextPtr& context, const Result<CapturedLaunches>& capture) {
+  if (!capture) return done(capture);
+  const std::string text = captured_to_json(*capture);
+  const auto again = captured_from_json(text, "written");
+  require(again && captured_to_json(*again) == text, "written:\n" + text);
+  const auto graph = graph_of(context, *capture);
+  if (graph) require(verify(*graph).empty(), "a captured graph holds together");
+  return done(graph);
+}
+
 Read sound(const ContextPtr& context, const Result<Graph>& graph) {
   if (!graph) return done(graph);
   require(verify(*graph).empty(), "a graph that is read holds together");
@@ -178,6 +202,11 @@ std::vector<Format> formats() {
                  }});
   out.push_back({"graph_json", json, [](const ContextPtr& c, const std::string& text) {
                    return sound(c, graph_from_json(c, text, "mutant.json", parse_op));
+                 }});
+  out.push_back({"captured",
+                 {captured_to_json(small_capture())},
+                 [](const ContextPtr& c, const std::string& text) {
+                   return sound_capture(c, captured_from_json(text, "mutant.json"));
                  }});
   out.push_back({"fx", files({"tests/graph/fixtures", "tests/graph/fixtures/forms"}, ".fx.txt"),
                  [](const ContextPtr& c, const std::string& text) {

@@ -96,6 +96,7 @@ def main():
         [ROOT / "tests/torch/memory.py", "--count", arguments.chains],
         [ROOT / "tests/torch/checks.py"],
         [ROOT / "tests/torch/threads.py"],
+        [ROOT / "tests/torch/lens.py"],
         [ROOT / "tests/notebooks/run_notebook.py", ROOT / "notebooks/04-your-model.ipynb"],
     ]
     steps += [[ROOT / "tests/torch/stock.py"]] if arguments.stock else []

@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+"""The page of a captured CUDA graph of 20,000 nodes: its size, its layout, and its tabs in a real browser."""
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from browser import BIN, chromium, errors, require_chromium, run  # noqa: E402
+
+NODES, MOST_BYTES, MOST_SECONDS = 20_000, 3_000_000, 2.0
+KERNELS = [f"void at::native::elementwise_kernel<{i}, at::native::F{i}<float> >(int, float*)" for i in range(6)] + ["gemm", "void attention<128>(P)"]
+
+
+def captured(count):
+    """Layers of 12 nodes in a chain with a second branch, with copies and fills among them."""
+    nodes, edges = [], []
+    for i in range(count):
+        place = i % 12
+        if place == 5:
+            nodes.append({"kind": "memcpy", "bytes": 4096 * (1 + i % 3)})
+        elif place == 7:
+            nodes.append({"kind": "memset", "bytes": 512})
+        else:
+            nodes.append({"kind": "kernel", "name": KERNELS[place % len(KERNELS)], "grid": [1 + i % 7, 1, 1], "block": [128, 1, 1]})
+        if i:
+            edges.append([max(0, i - (2 if place == 9 else 1)), i])
+        if place == 10 and i > 2:
+            edges.append([i - 2, i])
+    return {"format": "piecewise.captured/1", "name": "graph_0001", "nodes": nodes, "edges": edges}
+
+
+class Large(unittest.TestCase):
+    def test_page(self):
+        sys.path.insert(0, str(BIN.parent / "python"))
+        import _piecewise
+
+        with tempfile.TemporaryDirectory() as folder:
+            file, page = Path(folder, "graph_0001.json"), Path(folder, "graph_0001.html")
+            file.write_text(json.dumps(captured(NODES)), encoding="utf-8")
+            began = time.process_time()
+            _piecewise.draw_captured_graph(str(file), str(page))
+            drawn = time.process_time() - began
+            self.assertLess(drawn, MOST_SECONDS)
+            self.assertLess(page.stat().st_size, MOST_BYTES)
+            driver = chromium()
+            self.addCleanup(driver.quit)
+            driver.get(page.as_uri())
+            self.assertEqual(errors(driver), [])
+            loaded = driver.execute_script("const [n] = performance.getEntriesByType('navigation'); return n.loadEventEnd - n.responseEnd")
+            caption = driver.find_element("css selector", "#caption").text
+            self.assertIn(f"of {NODES} nodes", "".join(caption.split()).replace("nodes", " nodes").replace("of", "of "))
+            self.assertIn("kernel", driver.find_element("css selector", ".verdict").text)
+            sections = driver.find_elements("css selector", "section.report")
+            self.assertEqual([section.get_attribute("data-title") for section in sections], ["Launches", "Critical path", "Dependencies"])
+            self.assertIn("elementwise_kernel", sections[0].get_attribute("textContent"))
+            print(f"{NODES} nodes: {drawn:.2f} s, {page.stat().st_size} bytes, loaded in {loaded / 1000:.2f} s", file=sys.stderr)
+            self.assertLess(loaded, 1000 * MOST_SECONDS)
+
+    def test_commands_read_the_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            one, two = Path(folder, "one.json"), Path(folder, "two.json")
+            graph = captured(60)
+            one.write_text(json.dumps(graph), encoding="utf-8")
+            graph["nodes"][20]["grid"] = [99, 1, 1]
+            two.write_text(json.dumps(graph), encoding="utf-8")
+            self.assertIn("cuda.memcpy", run("pwr", "stats", one))
+            self.assertIn("graph_0001: 60 nodes", run("pwviz", "-q", one))
+            done = subprocess.run([BIN / "pwr", "diff", one, two], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("grid", done.stdout)
+
+
+if __name__ == "__main__":
+    require_chromium()
+    unittest.main()
