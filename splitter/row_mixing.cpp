@@ -28,7 +28,8 @@ constexpr int kMaxDepth = 16;  // nesting of bodies
 
 class Search {
  public:
-  explicit Search(const Graph& graph) : context_(graph.context()), facts_(graph.facts) {
+  Search(const Graph& graph, Reductions reductions)
+      : context_(graph.context()), facts_(graph.facts), reductions_(reductions) {
     tokens_ = facts_.tokens();
   }
 
@@ -231,7 +232,7 @@ class Search {
   /// cannot.
   std::string of_reduction(const Graph& graph, NodeId n) {
     const std::string how = over(graph, n, 0, axis(graph, n, 0), "it reduces over dim {}");
-    if (how.empty()) return how;
+    if (how.empty() || reductions_ == Reductions::all_rows) return how;
     const DimId dim = (*shape_of(graph, n, 0))[axis(graph, n, 0)];
     if (context_.dims.rising(dim, tokens_, facts_)) return "";
     return how + ", whose padding may be anywhere";
@@ -382,6 +383,7 @@ class Search {
 
   Context& context_;
   const Facts& facts_;
+  const Reductions reductions_;
   std::string tokens_;
   std::vector<char> known_;  // by dim: 0 unknown, 1 no, 2 yes
   std::map<Key, std::string> bodies_;
@@ -390,6 +392,8 @@ class Search {
 
 }  // namespace
 
-std::optional<std::string> row_mixing(const Graph& graph) { return Search(graph).first(graph); }
+std::optional<std::string> row_mixing(const Graph& graph, Reductions reductions) {
+  return Search(graph, reductions).first(graph);
+}
 
 }  // namespace pw

@@ -102,6 +102,19 @@ TEST_CASE("row mixing: a reduction leaves out the padding at the end of a dim", 
         "node s (sum) mixes rows: it reduces over dim n*n" + anywhere);
 }
 
+TEST_CASE("row mixing: a kernel that reduces all rows mixes them", "[splitter]") {
+  const auto strict = [](const std::string& text) {
+    return row_mixing(graph_of(library(), text), Reductions::all_rows).value_or("");
+  };
+  CHECK(strict("in x: f32[n, 4]  s = sum(x){dim = 0}  out s") ==
+        "node s (sum) mixes rows: it reduces over dim n");
+  CHECK(strict("in x: f32[4, n]  s = argmax(x)  out s") ==
+        "node s (argmax) mixes rows: it reduces over dim n");
+  CHECK(strict("in x: f32[4, n]  s = any(x > 0.0)  out s") ==
+        "node s (any) mixes rows: amax reduces over dim n");
+  CHECK(strict("in x: f32[n, 4], w: f32[4]  y = rms_norm(x, w)  out y") == "");
+}
+
 TEST_CASE("row mixing: ranks have parts of the padded rows", "[splitter]") {
   const std::string part = "in x: f32[n, 4]  p = shard(x){dim = 0, world = 2, group = \"g\"}  ";
   CHECK(found(part + "y = all_gather(p){dim = 0, world = 2, group = \"g\"}  out y") == "");
