@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "cuda/device/host_driver.hpp"
 #include "cuda/stream_program.hpp"
 #include "python/module.hpp"
+#include "splitter/row_mixing.hpp"
+#include "splitter/sizes.hpp"
 
 namespace py = pybind11;
 
@@ -80,17 +83,30 @@ class DeviceCall {
 
   void run(const std::vector<Address>& inputs, const std::vector<Address>& outputs, Address arena,
            cuda::Stream stream) const {
-    const Graph& graph = program_->graph_;
-    check("inputs", inputs, graph.inputs().size());
-    check("outputs", outputs, graph.outputs().size());
+    check("inputs", inputs, program_->graph_.inputs().size());
+    check("outputs", outputs, program_->graph_.outputs().size());
+    enqueue(inputs, outputs, arena, stream);
+  }
+
+  /// Returns a function that runs with these arguments.
+  [[nodiscard]] py::cpp_function bound(std::vector<Address> inputs, std::vector<Address> outputs,
+                                       Address arena, cuda::Stream stream) const {
+    check("inputs", inputs, program_->graph_.inputs().size());
+    check("outputs", outputs, program_->graph_.outputs().size());
+    return py::cpp_function([call = *this, inputs = std::move(inputs), arena,
+                             outputs = std::move(outputs),
+                             stream] { call.enqueue(inputs, outputs, arena, stream); });
+  }
+
+ private:
+  void enqueue(const std::vector<Address>& inputs, const std::vector<Address>& outputs,
+               Address arena, cuda::Stream stream) const {
     auto done = [&] {
       const py::gil_scoped_release others;
       return call_->run(program_->device_->driver(), inputs, outputs, arena, stream);
     }();
-    need(graph.context_ptr(), std::move(done));
+    need(program_->graph_.context_ptr(), std::move(done));
   }
-
- private:
   static void check(std::string_view what, const std::vector<Address>& given, std::size_t count) {
     constexpr Address kAligned = 16;
     if (given.size() != count)
@@ -123,6 +139,14 @@ std::vector<std::pair<std::string, std::string>> unsupported(Device& device, con
   return out;
 }
 
+/// Returns why calls with more rows than a symbol counts may change the rows that it counts.
+std::optional<std::string> why_not_padded(const PyGraph& g, const std::string& symbol) {
+  Graph graph = g.graph;
+  for (auto& [name, fact] : graph.facts.symbols) fact.role.clear();
+  graph.facts.symbols[symbol].role = "tokens";
+  return row_mixing(graph, Reductions::all_rows);
+}
+
 }  // namespace
 
 void add_device(py::module_& module) {
@@ -151,7 +175,9 @@ void add_device(py::module_& module) {
            py::arg("stream"),
            "Enqueues the launches on a stream, on row-major tensors at these addresses, which are "
            "multiples of 16, and on an arena at a multiple of 256. They must have the dtypes and "
-           "extents of the graph's types, which cannot be checked here.");
+           "extents of the graph's types, which cannot be checked here.")
+      .def("bound", &DeviceCall::bound, py::arg("inputs"), py::arg("outputs"), py::arg("arena"),
+           py::arg("stream"), "Returns a function that does what run does with these arguments.");
   py::class_<DeviceProgram, std::shared_ptr<DeviceProgram>>(
       module, "DeviceProgram",
       "A graph compiled for a device. It runs on a caller's stream and memory, and never waits, "
@@ -162,6 +188,19 @@ void add_device(py::module_& module) {
                              "a summary of the compiled graph, as lines")
       .def("at", &DeviceProgram::at, py::arg("symbols"),
            "Returns the launches for these values of symbols, prepared on first use.");
+  module.def("why_not_padded", &why_not_padded, py::arg("graph"), py::arg("symbol"),
+             "Returns why a call of the graph with a greater value of a symbol may change other "
+             "elements than it adds, at the ends of dims; None if it cannot.");
+  module.def(
+      "default_capture_sizes",
+      [](std::int64_t max_tokens, std::int64_t multiple) {
+        SizeRules rules;
+        rules.max_tokens = max_tokens;
+        rules.sequence_parallel = multiple;
+        return default_capture_sizes(rules);
+      },
+      py::arg("max_tokens"), py::arg("multiple"),
+      "Returns the default capture sizes of `pwr plan`, as multiples.");
 }
 
 }  // namespace pw::python

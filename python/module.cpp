@@ -323,6 +323,7 @@ PYBIND11_MODULE(_piecewise, m) {
   add_compiled(m);
   add_device(m);
   add_lens(m);
+  add_same_tensors(m);
   add_kept(session);
   add_changes(m);
   m.attr("__version__") = version();

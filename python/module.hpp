@@ -97,6 +97,8 @@ void add_compiled(pybind11::module_& module);
 void add_device(pybind11::module_& module);
 /// Adds read_captured_graph and draw_captured_graph.
 void add_lens(pybind11::module_& module);
+/// Adds SameTensors: whether a call has the tensors of an earlier one.
+void add_same_tensors(pybind11::module_& module);
 /// Adds the changes of a run.
 void add_changes(pybind11::module_& module);
 /// Adds texts stored in the compile cache.

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Time that a call on a device costs the processor: graphs of 1, 10, and 100 kernels whose launches do nothing.
+"""Time that a call on a device costs the processor: graphs of 1, 10, and 100 kernels, and one with 300 weights, whose launches do nothing.
 
     launches.py [--calls N] [--output FILE]
 
 A small library takes the place of libcuda; kernels are compiled with NVRTC. The baselines in the same run: Inductor's generated wrapper and PyTorch's ops
 (make_boxed_func) on tensors of 8 × 8 in CPU memory, which also do the work. Needs PyTorch, NVRTC, and a C++ compiler.
+
+"captured" is the option "capture": "piecewise"; the emulator of CUDA graphs repeats the launches. "its replay" leaves out what Dynamo and AOT autograd do before
+and after it.
 """
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
@@ -19,6 +23,7 @@ from functorch.compile import make_boxed_func
 from torch._dynamo.backends.common import aot_autograd
 
 SIZE = 8
+EMULATED = {"backend": "cuda", "driver": "host"}
 LIBRARY = """
 #include <cstddef>
 #include <cstdint>
@@ -62,6 +67,44 @@ def model(kernels):
     return f
 
 
+class Weighted(torch.nn.Module):
+    """A product with many weights."""
+
+    def __init__(self, weights):
+        super().__init__()
+        self.weights = torch.nn.ParameterList(torch.nn.Parameter(torch.randn(SIZE)) for _ in range(weights))
+
+    def forward(self, x, w):
+        for weight in self.weights:
+            x = x * weight
+        return x + w
+
+
+@contextlib.contextmanager
+def graphs(seen):
+    """Adds the function of each compiled graph to a list, with the arguments of its last call."""
+    from piecewise.pytorch.taking import Taking
+
+    take = Taking.take
+
+    def noted(taking, module, static=()):
+        call, last = take(taking, module, static), [()]
+        seen.append((call, last))
+
+        def run(args):
+            last[0] = tuple(args)
+            return call(args)
+
+        run._boxed_call = True
+        return run
+
+    Taking.take = noted
+    try:
+        yield
+    finally:
+        Taking.take = take
+
+
 def microseconds(call, calls):
     """Returns the least mean of five rounds."""
     for _ in range(50):
@@ -84,28 +127,35 @@ def main():
     from piecewise.pytorch import devices
 
     torch.set_num_threads(1)
-    lines = ["| launches | piecewise, µs a call | Inductor | PyTorch's ops | to Inductor |", "|--:|--:|--:|--:|--:|"]
+    lines = ["| launches | piecewise, µs a call | captured | its replay | Inductor | PyTorch's ops | to Inductor |", "|--:|--:|--:|--:|--:|--:|--:|"]
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
         os.environ["PWR_CUDA_DRIVER"] = str(library(folder))
         front.taking.open_device = lambda options, place: devices.opened("cuda", 0)
         boxed = aot_autograd(fw_compiler=lambda module, _: make_boxed_func(module.forward))
-        for kernels in (1, 10, 100):
-            x, w = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE)
+        for function in (model(1), model(10), model(100), Weighted(300)):
+            x, w, seen = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE), []
             times = {}
             for name, how in (
-                ("piecewise", {"backend": "piecewise", "options": {"backend": "cuda", "driver": "host"}}),
+                ("piecewise", {"backend": "piecewise", "options": EMULATED}),
+                ("captured", {"backend": "piecewise", "options": {**EMULATED, "capture": "piecewise"}}),
                 ("inductor", {"backend": "inductor"}),
                 ("boxed", {"backend": boxed}),
             ):
                 torch._dynamo.reset()
-                call = torch.compile(model(kernels), dynamic=False, **how)
-                call(x, w)
+                front.forget()
+                call = torch.compile(function, dynamic=False, **how)
+                with graphs(seen) if name == "captured" else contextlib.nullcontext():
+                    for _ in range(3):
+                        call(x, w)
                 if name == "piecewise":
                     (report,) = front.report(call)
                     launches = report.summary[0]
                 times[name] = microseconds(lambda: call(x, w), arguments.calls)
+            ((replay, last),) = seen
+            times["replay"] = microseconds(lambda: replay(list(last[0])), arguments.calls)
             lines.append(
-                f"| {launches} | {times['piecewise']:.1f} | {times['inductor']:.1f} | {times['boxed']:.1f} | {times['piecewise'] / times['inductor']:.2f} |"
+                f"| {launches} | {times['piecewise']:.1f} | {times['captured']:.1f} | {times['replay']:.1f} | {times['inductor']:.1f} | {times['boxed']:.1f} |"
+                f" {times['piecewise'] / times['inductor']:.2f} |"
             )
     text = "\n".join(lines) + "\n"
     print(text, end="")

@@ -83,20 +83,12 @@ class Call:
             with torch.no_grad():
                 return self._in_pytorch(*args)  # they come from an op that PyTorch traced with other dtypes
         sizes, views = self._known.get(key) or self._sizes(key, symbols)
-        given = [args[place] if isinstance(place, int) else place for place in self._inputs]
-        said = self._frozen.place(given) if self._frozen is not None else ()
-        given = [self._ready(tensor) for tensor in given]
-        results = [torch.empty(extents, dtype=dtype, device=self._place) for dtype, extents, _ in sizes]
-        before = None if self._hosted.plain else self._hosted.begin(args, symbols)
         try:
-            self._run([t.data_ptr() for t in given], [t.data_ptr() for t in results], symbols, *said)
+            results = self._compute(args, symbols, sizes)
         except Error as why:
             if not is_failed(why):
                 raise
             return as_pytorch(lambda: self._in_pytorch(*args), why)
-        finally:
-            if before is not None:
-                self._hosted.end(before)
         for i, (_, _, place) in enumerate(sizes):
             if place is not None:
                 results[i] = laid_out(results[i], place)
@@ -113,6 +105,22 @@ class Call:
                 out.append(evaluated(what, symbols) if kind == "number" else what)
         args.clear()
         return out
+
+    def _compute(
+        self, args: t.Sequence[t.Any], symbols: t.Dict[str, int], sizes: t.Sequence[t.Tuple[torch.dtype, t.Any, t.Any]]
+    ) -> t.List[torch.Tensor]:
+        """Returns the computed results, row-major."""
+        given = [args[place] if isinstance(place, int) else place for place in self._inputs]
+        said = self._frozen.place(given) if self._frozen is not None else ()
+        given = [self._ready(tensor) for tensor in given]
+        results = [torch.empty(extents, dtype=dtype, device=self._place) for dtype, extents, _ in sizes]
+        before = None if self._hosted.plain else self._hosted.begin(args, symbols)
+        try:
+            self._run([t.data_ptr() for t in given], [t.data_ptr() for t in results], symbols, *said)
+        finally:
+            if before is not None:
+                self._hosted.end(before)
+        return results
 
 
 def _view(of: torch.Tensor, place: Place, whole: Place, dtype: torch.dtype) -> torch.Tensor:

@@ -30,6 +30,7 @@ from .options import FROZEN, Options
 from .out_arguments import OutArguments
 from .reports import GraphReport, Served, _graphs, origin
 from .saving import Portable, saved_graph
+from .staying import ops_named
 from .taking import Taking, calls_of
 from .fx_import import Refused, correct_statistics
 
@@ -99,6 +100,7 @@ def rules_of(options: Options, session: _piecewise.Session) -> _piecewise.Rules:
     ):
         if name not in names:
             raise Error(f"there is no {what} `{name}`; there are {', '.join(filter(None, names))}")
+    ops_named(options.at)
     return rules
 
 

@@ -116,8 +116,8 @@ class OnDevice:
         size = call.arena_bytes
         arena = torch.empty(size + _ALIGNED, dtype=torch.uint8, device=self.place) if size else None  # lives until all is enqueued
         at = 0 if arena is None else -(-arena.data_ptr() // _ALIGNED) * _ALIGNED
-        launch = functools.partial(call.run, inputs, outputs, at, stream_of(self.place))
+        stream = stream_of(self.place)
         with on_device(self.place):
-            launch()
+            call.run(inputs, outputs, at, stream)
         if self.place.type == "cpu" and (note := getattr(_recording, "note", None)) is not None:
-            note(launch, arena)
+            note(call.bound(inputs, outputs, at, stream), arena)

@@ -9,7 +9,10 @@ import typing as t
 Path = str
 Paths = t.Tuple[str, ...]
 Params = t.Tuple[t.Tuple[str, str], ...]
+Names = t.Tuple[str, ...]
+Sizes = t.Optional[t.Tuple[int, ...]]
 
+_CHOICES = {"driver": ("cuda", "host"), "capture": ("none", "torch", "piecewise"), "outputs": ("copied", "static")}
 FROZEN = "frozen"  # the rules for frozen weights, and their pipeline
 
 
@@ -20,6 +23,8 @@ class Options:
     rules: files, or names of the library. pipeline: one of theirs; "" rewrites nothing. params of the rules as {"tp": 2}. backend: eager, cpu, interpreter, cuda; auto: cpu or cuda, by the
     tensors' device. driver of cuda: the CUDA driver, or host, which emulates a device on CPU tensors.
     capture: "torch" captures whole graphs on a device as PyTorch's CUDA graphs, "piecewise" each part between PyTorch's ops; "none" launches.
+    With "piecewise": at: names of ops that stay PyTorch's. sizes: the token counts to capture, () for exact ones; None: those of `pwr plan`. outputs: "static" returns results without
+    copies, and later calls overwrite them.
     own_attention: Piecewise runs calls of vLLM's attention, each as a new sequence; by default the program runs them, because it owns their caches.
     frozen: the backend prepacks weights. Changes that PyTorch counts take effect at once; others raise Error at a later call. Not for training.
     prove: prove each rewrite, by its rule or individually; the report names those that are not proved.
@@ -33,6 +38,9 @@ class Options:
     backend: str = "auto"
     driver: str = "cuda"
     capture: str = "none"
+    at: Names = ()
+    sizes: Sizes = None
+    outputs: str = "copied"
     own_attention: bool = False
     frozen: bool = False
     prove: bool = False
@@ -58,7 +66,7 @@ class Options:
                 raise ValueError(f"piecewise's option `{name}` must be {kind.words}, not {value!r}") from None
         if values.get("frozen") and values.get("backend", "auto") not in ("auto", "cpu"):
             raise ValueError("piecewise can freeze weights only with the backend `cpu`: leave out `frozen`, or `backend`")
-        for name, allowed in (("driver", ("cuda", "host")), ("capture", ("none", "torch", "piecewise"))):
+        for name, allowed in _CHOICES.items():
             if name in values and values[name] not in allowed:
                 raise ValueError(f"piecewise's option `{name}` must be {', '.join(allowed[:-1])} or {allowed[-1]}, not {values[name]!r}")
         out = cls(**values)
@@ -67,6 +75,8 @@ class Options:
                 raise ValueError(f"piecewise captures only launches on a device, not the backend `{out.backend}`: leave out `capture`, or `backend`")
             if out.frozen:
                 raise ValueError("piecewise cannot capture graphs with frozen weights: leave out `capture`, or `frozen`")
+        if out.capture != "piecewise" and (given := [name for name in ("at", "sizes", "outputs") if getattr(out, name) != getattr(cls, name)]):
+            raise ValueError(f'piecewise\'s option `{given[0]}` needs "capture": "piecewise"')
         return out
 
     def with_mode(self, mode: t.Any) -> "Options":
@@ -109,6 +119,18 @@ def _paths(value: t.Any) -> t.Tuple[str, ...]:
     return (os.fsdecode(value),) if isinstance(value, (str, os.PathLike)) else tuple(map(os.fsdecode, value))
 
 
+def _names(value: t.Any) -> t.Tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(map(_text, value))
+
+
+def _sizes(value: t.Any) -> t.Optional[t.Tuple[int, ...]]:
+    if value is None:
+        return None
+    if not all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in value):
+        raise ValueError
+    return tuple(sorted(set(value)))
+
+
 def _params(value: t.Any) -> t.Tuple[t.Tuple[str, str], ...]:
     pairs = dict(value).items()
     if not all(isinstance(name, str) and isinstance(number, (int, float, str)) for name, number in pairs):
@@ -121,5 +143,7 @@ _KINDS = {
     "str": _Kind("a text", _text),
     "Path": _Kind("a path", _path),
     "Paths": _Kind("a path or the name of a file of the library, or a list of these", _paths),
+    "Names": _Kind("the name of an op, or a list of these", _names),
+    "Sizes": _Kind("a list of positive token counts, or None", _sizes),
     "Params": _Kind('a dict of numbers by name, as {"tp": 2}', _params),
 }

@@ -1,6 +1,6 @@
-"""CUDA graphs of calls, one for each set of sizes: inputs are copied into fixed buffers, the graph is replayed, and results are copied out.
+"""CUDA graphs, and an emulation of PyTorch's cudagraph trees: calls with PyTorch's ops in them, one graph for each set of sizes.
 
-On a device, PyTorch's torch.cuda.CUDAGraph records the stream. On the emulator, `_Emulated` records the launches and PyTorch's ops, and replays them without
+On a device, PyTorch's torch.cuda.CUDAGraph records the stream. On the emulator, `EmulatedGraph` records the launches and PyTorch's ops, and replays them without
 the Python code between them. Invariant: a replay computes what the call would compute with these arguments.
 """
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 
 from .calls import arguments_of
 from .counter import compilation_counter
-from .devices import is_recording, on_device, recording, stream_of
+from .devices import is_recording, recording
 from .hosted import laid_out
 from .reports import GraphReport
 from .storage import Place
@@ -37,11 +37,16 @@ def _tensors(value: t.Any) -> t.List[torch.Tensor]:
     return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
+def is_plain(x: t.Any) -> bool:
+    """Returns True for a tensor that is its memory, without a conversion or a class of its own."""
+    return type(x) in (torch.Tensor, torch.nn.Parameter) and x.layout == torch.strided and not x.is_conj() and not x.is_neg()
+
+
 def _memory(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata
 
 
-class _Emulated(TorchDispatchMode):
+class EmulatedGraph(TorchDispatchMode):
     """A CUDA graph of the emulator: launches and PyTorch's ops, in order, on tensors that stay where they are."""
 
     supports_higher_order_operators = True
@@ -87,17 +92,17 @@ class _Emulated(TorchDispatchMode):
             to.copy_(out[i])
 
 
-class _Pool:
+class Pool:
     """Memory of graphs that are replayed in order, and the stream that they are recorded on; PyTorch's own may be another device's."""
 
     def __init__(self, place: torch.device):
         self.handle, self.stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream(place)
 
 
-class _OfPyTorch:
+class TorchGraph:
     """A CUDA graph of PyTorch."""
 
-    def __init__(self, pool: _Pool):
+    def __init__(self, pool: Pool):
         self._graph, self._pool = torch.cuda.CUDAGraph(), pool
 
     def record(self, call: t.Callable[[], t.Any]) -> t.Any:
@@ -227,15 +232,14 @@ class _Graphs:
     """The graphs of one thread, by sizes and weights; None for those that ran once, False for those that cannot be recorded."""
 
     by_key: t.OrderedDict[t.Any, t.Any] = dataclasses.field(default_factory=collections.OrderedDict)
-    pools: t.Dict[int, _Pool] = dataclasses.field(default_factory=dict)  # by stream
     weights: t.Optional[_Weights] = None  # of the last call
     running: bool = False
 
 
 class Captured:
-    """A compiled call that is launched at first, recorded the second time, and replayed from then on, for each set of sizes.
+    """A compiled call on the emulator that is launched at first, recorded the second time, and replayed from then on, for each set of sizes.
 
-    Threads and streams have graphs of their own, as these have fixed memory. A call within a capture, or within itself, is launched.
+    Threads have graphs of their own, as these have fixed memory. A call within a capture, or within itself, is launched.
     """
 
     def __init__(self, call: t.Callable[[t.List[t.Any]], t.Any], static: t.Iterable[int], place: torch.device, report: GraphReport):
@@ -250,7 +254,7 @@ class Captured:
         parts = [self._part(x) for i, x in enumerate(args) if i not in self._is_static]
         if weights is None or None in parts:
             return None
-        return _Key((stream_of(self._place), torch.is_inference_mode_enabled(), weights, *parts))
+        return _Key((torch.is_inference_mode_enabled(), weights, *parts))
 
     def _key_of_weights(self, graphs: _Graphs, weights: t.Sequence[torch.Tensor]) -> t.Optional[_Key]:
         if graphs.weights is not None and graphs.weights.are(weights):
@@ -265,16 +269,13 @@ class Captured:
     def _part(self, x: t.Any) -> t.Optional[t.Tuple[t.Any, ...]]:
         """Returns what a graph needs of an argument besides its address; None if it cannot have such an argument."""
         if isinstance(x, torch.Tensor):
-            plain = type(x) in (torch.Tensor, torch.nn.Parameter) and x.layout == torch.strided and not x.is_conj() and not x.is_neg()
-            return (x.dtype, x.shape, x.stride()) if plain and x.device == self._place else None
+            return (x.dtype, x.shape, x.stride()) if is_plain(x) and x.device == self._place else None
         if isinstance(x, float):
             return float, x.hex()  # 0 and -0 are equal
         return (type(x), x) if x is None or isinstance(x, (bool, int, str)) else None
 
     def __call__(self, *given):
-        args = arguments_of(given)
-        with on_device(self._place):
-            return self._run(args)
+        return self._run(arguments_of(given))
 
     def _run(self, args: t.List[t.Any]) -> t.Any:
         graphs = getattr(self._local, "graphs", None)
@@ -298,24 +299,15 @@ class Captured:
         args.clear()
         return out
 
-    def _graph(self, graphs: _Graphs) -> t.Union[_OfPyTorch, _Emulated]:
-        if self._place.type != "cuda":
-            return _Emulated()
-        stream = stream_of(self._place)
-        if stream not in graphs.pools:
-            graphs.pools[stream] = _Pool(self._place)
-        return _OfPyTorch(graphs.pools[stream])
-
     def _record(self, graphs: _Graphs, key: _Key, args: t.List[t.Any]) -> t.List[t.Any]:
         """Records a call. If that fails, it is launched, here and later, and raises its own errors."""
         compilation_counter.add("num_gpu_runner_capture_triggers")
-        state = torch.get_rng_state() if self._place.type == "cpu" else None
+        state = torch.get_rng_state()
         try:
-            made = _Recorded(self._graph(graphs), self._call, args, self._is_static)
+            made = _Recorded(EmulatedGraph(), self._call, args, self._is_static)
             out = made.out(args)
         except Exception as why:
-            if state is not None:
-                torch.set_rng_state(state)
+            torch.set_rng_state(state)
             out = self._call(list(args))
             graphs.by_key[key] = False
             self._report.not_captured = str(why)

@@ -49,6 +49,10 @@ class GraphReport:
     warm: bool = False  # an earlier process rewrote it
     captures: int = 0  # recorded so far; PyTorch's own are not counted
     not_captured: str = ""  # why its calls are launched despite the option `capture`; for some sizes only, if there are captures
+    padded: int = 0  # replays at a larger size than that of their call
+    not_padded: t.Dict[str, int] = dataclasses.field(
+        default_factory=dict
+    )  # the reasons why parts are captured at exact sizes, with `capture`: "piecewise"
     parts: t.List[Part] = dataclasses.field(default_factory=list)  # a single part if no PyTorch call separates the calls
     origin: t.Callable[[], t.Any] = lambda: None  # the function or module it is a part of, while that is alive
     weights: t.Dict[int, weakref.ref] = dataclasses.field(default_factory=dict)  # the first one of each model that called it, by identity
@@ -85,6 +89,8 @@ class GraphReport:
             + (f"; rewrites: {rewrites}" if rewrites else "")
             + (f"; {self.proved}" if self.options.prove else "")
             + (f"; {counted(self.captures, 'capture')}" if self.captures else "")
+            + (f", {counted(self.padded, 'padded call')}" if self.padded else "")
+            + (f"; exact sizes: {', '.join(self.not_padded)}" if self.not_padded else "")
             + (f"; not captured: {self.not_captured}" if self.not_captured else "")
         )
 

@@ -6,6 +6,8 @@ import typing as t
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from _piecewise import Error
+
 from .checks import is_rejected
 from .fx_import import CPU, Refused, is_on, type_text
 
@@ -76,6 +78,31 @@ def _makes_sizes(node: torch.fx.Node) -> bool:
     return bool(unknown) and not unknown <= set().union(*(free_unbacked_symbols(n.meta.get("val")) for n in node.all_input_nodes))
 
 
+def ops_named(names: t.Iterable[str]) -> t.Set[torch._ops.OpOverload]:
+    """Returns the overloads of ops such as "aten.mm", "aten::mm", or "aten.mm.default". Raises Error if there is no such op."""
+    out: t.Set[torch._ops.OpOverload] = set()
+    for name in names:
+        found: t.Any = torch.ops
+        for part in name.replace("::", ".").split("."):
+            found = getattr(found, part, None)
+        if isinstance(found, torch._ops.OpOverloadPacket):
+            out.update(getattr(found, overload) for overload in found.overloads())
+        elif isinstance(found, torch._ops.OpOverload):
+            out.add(found)
+        else:
+            raise Error(
+                f"the option `at` names `{name}`, which is not an op of this PyTorch: write it as `aten.mm`, and register ops of your own first"
+            )
+    return out
+
+
+def _op_of(node: torch.fx.Node) -> t.Any:
+    """Returns the op that a node calls, possibly through a wrapper."""
+    if isinstance(node.target, torch._ops.HigherOrderOperator) and node.target._name in _PLAIN and node.args:
+        return node.args[0]
+    return node.target
+
+
 class Staying:
     """The calls of a graph that remain PyTorch's, with the reasons."""
 
@@ -96,6 +123,11 @@ class Staying:
             self.reasons[node] = reason
             if has_parts(node):
                 self.reasons.update(dict.fromkeys(node.users, reason))
+
+    def leave_named(self, names: t.Sequence[str]) -> None:
+        """Leaves the calls of these ops to PyTorch; see ops_named."""
+        ops = ops_named(names)
+        self.leave({node: "the option `at` names it" for node in self._module.graph.nodes if node not in self.reasons and _op_of(node) in ops})
 
     def writes_arguments(self, node: torch.fx.Node) -> bool:
         """Returns True if it writes a tensor argument of the graph."""

@@ -23,8 +23,9 @@ from .devices import OnDevice, device_of, engine_of, open_device
 from .frozen import FrozenWeights
 from .hosted import HostCalls
 from .options import FROZEN, Options
+from .padding import Padding
 from .partition import Part, Partition
-from .recording import Captured
+from .pieces import Piece
 from .reports import GraphReport
 from .reports import Part as PartReport
 from .staying import Staying
@@ -74,7 +75,7 @@ class _Rewritten:
 class _Taken(t.NamedTuple):
     """A compiled part."""
 
-    call: t.Union[Call, Captured]
+    call: Call
     rewritten: _Rewritten
     report: PartReport
     warm: bool
@@ -102,6 +103,7 @@ class Taking:
 
     def __init__(self, session: _piecewise.Session, rules: _piecewise.Rules, options: Options, report: GraphReport):
         self._session, self._rules, self._options, self._report = session, rules, options, report
+        self._inside = 0  # subgraphs around the graph that is compiled
 
     def take(self, module: torch.fx.GraphModule, static: t.Container[int] = ()) -> t.Callable[..., t.Any]:
         """Returns the compiled function for a graph; `static` marks weights. Raises Refused or Error if Piecewise can run none of it."""
@@ -109,6 +111,7 @@ class Taking:
         left = read_memory(module)
         staying = Staying(module, device_of(module.graph))
         staying.leave(left)
+        staying.leave_named(self._options.at)
         while True:
             ops = calls_of(module.graph)
             try:
@@ -160,10 +163,13 @@ class Taking:
         """Returns the compiled subgraphs, by attribute."""
         out = {}
         for name, body in bodies(module).items():
+            self._inside += 1
             try:
                 out[name] = Body(self.take(listed(body.module), body.given(weights)), body.module)
             except (Refused, Error) as why:
                 self._leave_all(body.module, str(why))
+            finally:
+                self._inside -= 1
         return out
 
     def _leave(self, staying: Staying, inside: t.Container[str]) -> None:
@@ -243,10 +249,18 @@ class Taking:
             rewritten = dataclasses.replace(rewritten, graph=rewritten.imported, rewrites={}, proofs=[], not_proved=[])
             graph = before
         compiled = OnDevice(device, place, graph, sizes)
-        call = Call(imported, graph, compiled, HostCalls.of(module.graph, ()))
-        if self._options.capture == "piecewise":
-            call = Captured(call, static, place, self._report)
+        of = imported, graph, compiled, HostCalls.of(module.graph, ())
+        call = self._piece(*of, static) if self._options.capture == "piecewise" else Call(*of)
         return _Taken(call, rewritten, PartReport(graph, compiled.summary, read), warm)
+
+    def _piece(self, imported: FxImport, graph: _piecewise.Graph, compiled: OnDevice, hosted: HostCalls, static: t.Container[int]) -> Piece:
+        """Returns a part that is captured. Its results are static only if nothing but the caller reads them before its next call."""
+        padding = Padding(imported, graph, static, self._options.sizes)
+        if padding.why_exact:
+            self._report.not_padded[padding.why_exact] = self._report.not_padded.get(padding.why_exact, 0) + 1
+        static_results = self._options.outputs == "static" and self._report.kind == "inference" and not self._inside
+        fixed = [i for i in imported.arguments.values() if i in static]
+        return Piece(imported, graph, compiled, hosted, padding=padding, static=fixed, static_results=static_results, report=self._report)
 
     def _rewritten(self, imported: FxImport) -> t.Tuple[_Rewritten, bool]:
         """Returns the graph to run, cached across processes, and whether it was already cached."""
