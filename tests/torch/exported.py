@@ -20,6 +20,7 @@ import piecewise
 from compiled import CLOSE, ROOT, difference
 from piecewise import pytorch as front
 
+EMULATED = {"backend": "cuda", "driver": "host"}
 BATCH = torch.export.Dim("batch", min=2, max=64)
 
 
@@ -88,6 +89,36 @@ class Programs(unittest.TestCase):
                     want = module(x, **kwargs)
                     for one in (program, again):
                         self.assertLessEqual(difference(want, one(x, **kwargs)), CLOSE)
+
+    def test_on_a_device(self):
+        """The emulator runs a program, fresh, from a file, and pickled, and refuses what it has no kernels for."""
+        for name, (module, args, kwargs, dims) in programs().items():
+            exported = torch.export.export(module, args, kwargs, dynamic_shapes=dims)
+            if name == "left":
+                with self.assertRaisesRegex(piecewise.Error, "linalg_qr.*cannot run on the device: the device has no kernel for it"):
+                    front.compile_export(exported, **EMULATED)
+                continue
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder, torch.no_grad():
+                program = front.compile_export(exported, **EMULATED)
+                self.assertIn("cuda on the host", program.summary[0])
+                path = str(Path(folder, "program.pwt"))
+                program.save(path)
+                again = front.load_compiled(path), copy.deepcopy(front.load_compiled(path))
+                for batch in (4, 2, 64) if dims else (4, 4):
+                    x = torch.randn(8 * batch + 1)[1:].view(batch, 8)  # at an address that kernels cannot load vectors from
+                    want = module(x, **kwargs)
+                    for one in (program, *again):
+                        self.assertLessEqual(difference(want, one(x, **kwargs)), CLOSE)
+
+    def test_devices_of_programs(self):
+        exported = torch.export.export(nn.Linear(8, 8), (torch.randn(2, 8),))
+        with self.assertRaisesRegex(piecewise.Error, '"driver": "host" emulates a device'):
+            front.compile_export(exported, backend="cuda")
+        with self.assertRaisesRegex(ValueError, "freeze weights only with the backend `cpu`"):
+            front.compile_export(exported, frozen=True, **EMULATED)
+        lookup = torch.export.export(nn.Embedding(8, 8), (torch.tensor([1]),))
+        with self.assertRaisesRegex(piecewise.Error, "its kernel cannot report a bad index"):
+            front.compile_export(lookup, **EMULATED)
 
     def test_another_process(self):
         """It imports no model, runs no pass, and finds its kernels in the cache."""

@@ -53,9 +53,14 @@ def opened(driver: str, index: int) -> _piecewise.Device:
     return _piecewise.Device(driver, index)
 
 
+def opened_on(driver: str, place: torch.device) -> _piecewise.Device:
+    """Opens the device of these tensors."""
+    return opened(driver, 0 if place.type == "cpu" else index_of(place))
+
+
 def open_device(options: Options, device: torch.device) -> _piecewise.Device:
     """Opens the device of a graph's tensors."""
-    return opened(options.driver, 0 if device.type == "cpu" else index_of(device))
+    return opened_on(options.driver, device)
 
 
 def index_of(device: torch.device) -> int:

@@ -20,16 +20,16 @@ from .compiler import rules_of
 from .conditions import holds, kept_condition, take_asserts, with_checks
 from .counter import compilation_counter
 from .decompositions import decompositions
-from .devices import engine_of
+from .devices import OnDevice, aligned, device_of, engine_of, opened_on
 from .frozen import FrozenWeights
 from .guards import conditions, shape_env, symbol_range
 from .hosted import HostCalls, kept_sites
 from .options import Options
 from .storage import Place, part_of, read_memory, row_major, shared_outputs
-from .taking import pipelines
+from .taking import hint, pipelines
 from .fx_import import CPU, DTYPES, FxImport, Refused, evaluated, expression
 
-_FORMAT = 5
+_FORMAT = 6
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 _WRITES = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
@@ -45,14 +45,16 @@ def _shared_results(graph: torch.fx.Graph) -> t.Dict[torch.fx.Node, t.Any]:
     return views
 
 
-def _import_program(program: torch.export.ExportedProgram, session: _piecewise.Session, own_attention: bool = False) -> FxImport:
+def _import_program(
+    program: torch.export.ExportedProgram, session: _piecewise.Session, own_attention: bool = False, place: torch.device = CPU
+) -> FxImport:
     specs = program.graph_signature.input_specs
     static = [i for i, spec in enumerate(specs) if spec.kind in _WEIGHTS]
     try:
         left = read_memory(program.graph_module)
         if left:
             raise Refused("; ".join(f"{node.name}: {why}" for node, why in left.items()))
-        return FxImport(program.graph_module.graph, program.graph_module, session, static, own_attention, _shared_results, guarded=False)
+        return FxImport(program.graph_module.graph, program.graph_module, session, static, own_attention, _shared_results, guarded=False, place=place)
     except Refused as why:
         raise Error(str(why)) from None
 
@@ -86,7 +88,8 @@ class _Reader:
         self._asserts = take_asserts(self._program.graph_module)
         self._options = options
         self._session = _piecewise.Session()
-        self._imported = _import_program(self._program, self._session, options.own_attention)
+        self._place, self._backend = _place_of(self._program, options)
+        self._imported = _import_program(self._program, self._session, options.own_attention, self._place)
         self._places: t.Dict[str, t.Tuple[str, int]] = {}  # by placeholder
         self._weights: t.List[torch.Tensor] = []
         self._arguments: t.List[t.Any] = []  # by the caller's: dtype and extents; None: not a tensor
@@ -96,10 +99,14 @@ class _Reader:
         self._read_inputs()
         rules = rules_of(self._options, self._session)
         graph = self._imported.convert()["graph"]
+        imported = graph
         for pipeline in pipelines(self._options):
             graph = self._session.run(graph, rules, pipeline, dict(self._options.params)).graph
         if graph.writes:
             raise Error("the program's graph writes its inputs")
+        sizes = {name: hint(self._program.graph, at) for name, at in self._imported.symbols.items()}
+        if self._backend == "cuda":
+            graph = _for_device(graph, imported, opened_on(self._options.driver, self._place), sizes)
         writes, outputs, asserts = self._outputs()
         text = graph.json()
         left = {node["op"] for node in json.loads(text)["nodes"]}
@@ -108,7 +115,10 @@ class _Reader:
         return {
             "format": _FORMAT,
             "graph": text,
-            "backend": engine_of(self._options, CPU),
+            "backend": self._backend,
+            "driver": self._options.driver,
+            "place": str(self._place),
+            "sizes": sizes,
             "frozen": self._options.frozen,
             "check": self._options.check,
             "weights": self._weights,
@@ -199,6 +209,24 @@ class _Reader:
         return writes, outputs, asserts
 
 
+def _place_of(program: torch.export.ExportedProgram, options: Options) -> t.Tuple[torch.device, str]:
+    """Returns the device of a program and its backend."""
+    try:
+        place = device_of(program.graph)
+        return place, engine_of(options, place)
+    except Refused as why:
+        raise Error(str(why)) from None
+
+
+def _for_device(graph: _piecewise.Graph, imported: _piecewise.Graph, device: _piecewise.Device, sizes: t.Dict[str, int]) -> _piecewise.Graph:
+    """Returns the rewritten graph, or the imported one if only that can run on the device. Raises Error if it cannot either."""
+    if unsupported := device.unsupported(imported, sizes):
+        node, why = unsupported[0]
+        op = next((one.op for one in imported.nodes if one.name == node), node)
+        raise Error(f"`{op}` ({node}) cannot run on the device: {why}; a compiled program has no calls of PyTorch's there, so use torch.compile")
+    return imported if device.unsupported(graph, sizes) else graph
+
+
 class Program:
     """A compiled program, called like the exported module. Raises Error for arguments of other dtypes or extents."""
 
@@ -209,7 +237,12 @@ class Program:
         self.graph = _piecewise.Session().loads(kept["graph"], "torch")
         self._hosted = HostCalls.read(kept["layouts"])
         functions = self._hosted.functions(map(_operator, kept["ops"]))
-        self._compiled = _piecewise.Compiled(self.graph, kept["backend"], functions, over, kept["frozen"])
+        self._place = torch.device(kept["place"])
+        if kept["backend"] == "cuda":
+            self._compiled = OnDevice(opened_on(kept["driver"], self._place), self._place, self.graph, kept["sizes"])
+        else:
+            self._compiled = _piecewise.Compiled(self.graph, kept["backend"], functions, over, kept["frozen"])
+        self._ready = aligned if kept["backend"] == "cuda" else torch.Tensor.contiguous
         self._frozen = FrozenWeights(self._compiled, kept["check"]) if kept["frozen"] else None
         self._run = self._compiled.run if self._frozen is None else self._frozen.run
         if len(kept["inputs"]) != len(self.graph.inputs):
@@ -220,6 +253,11 @@ class Program:
 
     def __setstate__(self, kept: t.Dict[str, t.Any]) -> None:
         self.__init__(kept)
+
+    @property
+    def summary(self) -> t.List[str]:
+        """Returns a summary of the compiled graph."""
+        return self._compiled.summary
 
     def save(self, path: t.Union[str, os.PathLike]) -> None:
         """Saves the program with its weights into one file for load_compiled."""
@@ -236,12 +274,14 @@ class Program:
         places = {"weight": self._kept["weights"], "argument": flat}
         given = [places[kind][i] for kind, i in self._kept["inputs"]]
         said = self._frozen.place(given) if self._frozen is not None else ()
-        given = [tensor.contiguous() for tensor in given]
+        given = [self._ready(tensor) for tensor in given]
         results = [
-            torch.empty([extents[dim] for dim in order], dtype=DTYPES[dtype]).permute([order.index(dim) for dim in range(len(order))])
+            torch.empty([extents[dim] for dim in order], dtype=DTYPES[dtype], device=self._place).permute(
+                [order.index(dim) for dim in range(len(order))]
+            )
             for extents, (dtype, order) in zip(self._compiled.extents(symbols), self._kept["results"])
         ]
-        dense = [torch.empty(result.shape, dtype=result.dtype) if not result.is_contiguous() else result for result in results]
+        dense = [torch.empty(result.shape, dtype=result.dtype, device=self._place) if not result.is_contiguous() else result for result in results]
         before = self._hosted.begin((), symbols)
         try:
             self._run([x.data_ptr() for x in given], [x.data_ptr() for x in dense], symbols, *said)
@@ -276,8 +316,14 @@ class Program:
             if wanted is None:
                 continue
             dtype, extents = wanted
-            if not isinstance(value, torch.Tensor) or value.dtype != DTYPES[dtype] or value.dim() != len(extents) or value.device.type != "cpu":
-                raise Error(f"argument {i} is not a {DTYPES[dtype]} tensor of rank {len(extents)} in CPU memory")
+            if (
+                not isinstance(value, torch.Tensor)
+                or value.dtype != DTYPES[dtype]
+                or value.dim() != len(extents)
+                or value.device.type != self._place.type
+            ):
+                where = "in CPU memory" if self._place.type == "cpu" else f"on {self._place}"
+                raise Error(f"argument {i} is not a {DTYPES[dtype]} tensor of rank {len(extents)} {where}")
         for i, number in self._kept["numbers"]:
             if isinstance(flat[i], torch.Tensor) or not (flat[i] == number or (number != number and flat[i] != flat[i])):
                 raise Error(f"argument {i} is {flat[i]!r}, but the program was exported for {number!r}")
@@ -305,7 +351,7 @@ def _operator(name: str) -> torch._ops.OpOverload:
 
 
 def compile_export(program: torch.export.ExportedProgram, **options: t.Any) -> Program:
-    """Compiles a program of torch.export: imports it, rewrites it by the options' rules (see Options), and builds its kernels.
+    """Compiles a program of torch.export: imports it, rewrites it by the options' rules (see Options), and builds its kernels, on the device of its tensors.
 
     The result shares the weights of the exported program, but has its own copies of buffers that it writes. Raises Error for an unsupported program, and for
     mistakes in the options.

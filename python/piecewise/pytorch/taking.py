@@ -239,7 +239,7 @@ class Taking:
         if self._options.frozen:
             raise Refused("the backend `cuda` does not freeze weights")
         device = open_device(self._options, place)
-        sizes = {name: _hint(module.graph, at) for name, at in imported.symbols.items()}
+        sizes = {name: hint(module.graph, at) for name, at in imported.symbols.items()}
         read = functools.partial(self._session.loads, rewritten.imported, "torch")
         before = read()
         if unsupported := device.unsupported(before, sizes):
@@ -289,12 +289,12 @@ class _PartCall(torch.nn.Module):
         return self._call(list(args))
 
 
-def _hint(graph: torch.fx.Graph, at: t.Tuple[int, int]) -> int:
+def hint(graph: torch.fx.Graph, at: t.Tuple[int, int]) -> int:
     """Returns a typical value of a symbol, which is an argument or one of its extents."""
     value = graph.find_nodes(op="placeholder")[at[0]].meta["val"]
     size = value if at[1] < 0 else value.shape[at[1]]
-    hint = size.node.hint if isinstance(size, torch.SymInt) else size
-    return hint if isinstance(hint, int) else 1
+    known = size.node.hint if isinstance(size, torch.SymInt) else size
+    return known if isinstance(known, int) else 1
 
 
 def _by_result(nodes: t.Iterable[t.Tuple[torch.fx.Node, torch.fx.Node]]) -> t.Dict[str, torch.fx.Node]:
