@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "cuda/device/cuda_driver.hpp"
 #include "cuda/device/host_driver.hpp"
 #include "cuda/stream_program.hpp"
+#include "graph/passes/at_load.hpp"
 #include "python/module.hpp"
 #include "splitter/row_mixing.hpp"
 #include "splitter/sizes.hpp"
@@ -139,6 +141,15 @@ std::vector<std::pair<std::string, std::string>> unsupported(Device& device, con
   return out;
 }
 
+/// Returns the part of a graph that depends on weights alone, and the graph that reads its results
+/// as weights; None if there is no such part.
+std::optional<std::pair<PyGraph, PyGraph>> at_load(const PyGraph& g) {
+  Graph rest = g.graph;
+  std::optional<Graph> first = take_constants(rest);
+  if (!first) return std::nullopt;
+  return std::pair{PyGraph{g.context, std::move(*first)}, PyGraph{g.context, std::move(rest)}};
+}
+
 /// Returns why calls with more rows than a symbol counts may change the rows that it counts.
 std::optional<std::string> why_not_padded(const PyGraph& g, const std::string& symbol) {
   Graph graph = g.graph;
@@ -188,6 +199,9 @@ void add_device(py::module_& module) {
                              "a summary of the compiled graph, as lines")
       .def("at", &DeviceProgram::at, py::arg("symbols"),
            "Returns the launches for these values of symbols, prepared on first use.");
+  module.def("at_load", &at_load, py::arg("graph"),
+             "Returns the part of a graph that depends on weights alone, and the graph that reads "
+             "its results as weights, by name; None if there is no such part.");
   module.def("why_not_padded", &why_not_padded, py::arg("graph"), py::arg("symbol"),
              "Returns why a call of the graph with a greater value of a symbol may change other "
              "elements than it adds, at the ends of dims; None if it cannot.");

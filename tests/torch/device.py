@@ -151,8 +151,6 @@ class Refusals(Case):
     def test_values_of_options(self):
         with self.assertRaisesRegex(ValueError, "`driver` must be cuda or host"):
             Options.of({"driver": "vulkan"})
-        with self.assertRaisesRegex(ValueError, "freeze"):
-            Options.of({"frozen": True, **EMULATED})
 
     def test_no_driver(self):
         with self.assertRaisesRegex(_piecewise.Error, "libnone.so"):

@@ -110,12 +110,26 @@ class Programs(unittest.TestCase):
                     for one in (program, *again):
                         self.assertLessEqual(difference(want, one(x, **kwargs)), CLOSE)
 
+    def test_frozen_on_a_device(self):
+        module = Function(lambda x: x * torch.exp(module.scale))
+        module.scale = nn.Parameter(torch.randn(8))
+        with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+            program = front.compile_export(torch.export.export(module, (torch.randn(4, 8),)), frozen=True, **EMULATED)
+            self.assertIn("prepared: 1 tensor from 1 weight", program.summary[0])
+            program.save(path := str(Path(folder, "program.pwt")))
+            again = front.load_compiled(path)
+            for _ in range(3):
+                module.scale.mul_(1.5)  # of the program, too; the file has its own
+                x = torch.randn(4, 8)
+                self.assertLessEqual(difference(module(x), program(x)), CLOSE)
+                self.assertGreater(difference(module(x), again(x)), CLOSE)
+
     def test_devices_of_programs(self):
         exported = torch.export.export(nn.Linear(8, 8), (torch.randn(2, 8),))
         with self.assertRaisesRegex(piecewise.Error, '"driver": "host" emulates a device'):
             front.compile_export(exported, backend="cuda")
-        with self.assertRaisesRegex(ValueError, "freeze weights only with the backend `cpu`"):
-            front.compile_export(exported, frozen=True, **EMULATED)
+        with self.assertRaisesRegex(ValueError, "freeze weights only with the backends `cpu` and `cuda`"):
+            front.compile_export(exported, frozen=True, backend="eager")
         lookup = torch.export.export(nn.Embedding(8, 8), (torch.tensor([1]),))
         with self.assertRaisesRegex(piecewise.Error, "its kernel cannot report a bad index"):
             front.compile_export(lookup, **EMULATED)

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import textwrap
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import numpy
@@ -22,6 +23,7 @@ import compiled
 import piecewise
 from compiled import CLOSE, Block, Cache, Case, Dropping, difference
 from piecewise import pytorch as front
+from piecewise.pytorch import prepared
 
 
 class Images(nn.Module):
@@ -202,6 +204,7 @@ class Files(Case):
     PROGRAM = """
         import torch
         from piecewise import pytorch as front
+from piecewise.pytorch import prepared
         torch.manual_seed(0)
         model = torch.nn.Sequential(torch.nn.Conv1d(4, 16, 3, padding=1), torch.nn.GELU(), torch.nn.Linear(16, 48), torch.nn.GELU(), torch.nn.Softmax(-1)).eval()
         x = torch.randn(2, 4, 16)
@@ -246,6 +249,89 @@ def of_corpus(models):
                         self.assertLessEqual(difference(want, function(*[x.clone() for x in inputs])), bound)
 
     return Corpus
+
+
+class Gated(nn.Module):
+    """Rows times a function of weights alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale, self.shift, self.product = nn.Parameter(torch.randn(16)), nn.Parameter(torch.randn(16)), nn.Linear(16, 16)
+
+    def forward(self, x):
+        return torch.relu(self.product(x) * torch.softmax(self.scale, -1) + torch.exp(self.shift))
+
+
+class OnDevice(Case):
+    """What depends on weights alone is computed once on the emulated device, and again after a change."""
+
+    EMULATED = {"backend": "cuda", "driver": "host"}
+
+    def setUp(self):
+        super().setUp()
+        self.runs = 0
+        original = prepared.PreparedWeights._prepared
+
+        def counted(weights, given):
+            self.runs += 1
+            return original(weights, given)
+
+        change = unittest.mock.patch.object(prepared.PreparedWeights, "_prepared", counted)
+        change.start()
+        self.addCleanup(change.stop)
+
+    def same(self, model, call, runs):
+        before = self.runs
+        with torch.no_grad():
+            for n in (3, 5, 3):
+                x = torch.randn(n, 16)
+                self.assertLessEqual(difference(model(x), call(x)), CLOSE)
+        self.assertEqual(self.runs - before, runs)
+
+    def test_changes(self):
+        model = Gated().eval()
+        call = frozen(model, dynamic=True, **self.EMULATED)
+        self.same(model, call, 1)
+        self.assertIn("prepared: ", piecewise.pytorch.report(call)[0].summary[0])
+        self.same(model, call, 0)
+        with torch.no_grad():
+            model.scale.mul_(2)
+        self.same(model, call, 1)
+        model.shift.data = torch.randn(16)
+        self.same(model, call, 1)
+        model.load_state_dict(Gated().state_dict())
+        self.same(model, call, 1)
+        model.scale = nn.Parameter(torch.randn(16))
+        self.same(model, call, 1)
+
+    def test_two_models(self):
+        models = [Gated().eval() for _ in range(2)]
+        calls = [frozen(model, dynamic=True, **self.EMULATED) for model in models]
+        for i in range(4):
+            self.same(models[i % 2], calls[i % 2], 1 if i < 2 else 0)
+
+    def test_writes_that_are_not_counted(self):
+        """`check`, and weights of inference mode, prepare at each call."""
+        model = Gated().eval()
+        self.same(model, frozen(model, dynamic=True, check=True, **self.EMULATED), 3)
+        with torch.inference_mode():
+            model = Gated().eval()
+            self.same(model, call := frozen(model, dynamic=True, **self.EMULATED), 3)
+            model.scale.mul_(2)
+            self.same(model, call, 3)
+
+    def test_without_weights(self):
+        call = frozen(lambda x: x * 2 + 1, **self.EMULATED)
+        self.assertTrue(call(torch.ones(4)).equal(torch.full((4,), 3.0)))
+        self.assertEqual(self.runs, 0)
+
+    def test_training(self):
+        """Graphs of training freeze nothing."""
+        model = Gated()
+        x = torch.randn(3, 16)
+        got = torch.autograd.grad(frozen(model, **self.EMULATED)(x).sum(), model.scale)[0]
+        self.assertLessEqual(difference(torch.autograd.grad(model(x).sum(), model.scale)[0], got), CLOSE)
+        self.assertEqual(self.runs, 0)
 
 
 if __name__ == "__main__":

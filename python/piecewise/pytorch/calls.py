@@ -15,6 +15,7 @@ from .checks import as_pytorch, is_failed
 from .frozen import FrozenWeights
 from .devices import OnDevice, aligned
 from .hosted import HostCalls, laid_out
+from .prepared import PreparedWeights
 from .storage import Place, part_of, row_major
 from .fx_import import DTYPES, FxImport, evaluated
 
@@ -38,7 +39,7 @@ class Call:
         graph: _piecewise.Graph,
         compiled: t.Union[_piecewise.Compiled, OnDevice],
         hosted: HostCalls,
-        frozen: t.Optional[FrozenWeights] = None,
+        frozen: t.Union[FrozenWeights, PreparedWeights, None] = None,
     ):
         self._boxed_call = True  # stored on the object: wrappers do not copy class attributes
         self._compiled = compiled

@@ -25,6 +25,7 @@ from .frozen import FrozenWeights
 from .guards import conditions, shape_env, symbol_range
 from .hosted import HostCalls, kept_sites
 from .options import Options
+from .prepared import PreparedWeights
 from .storage import Place, part_of, read_memory, row_major, shared_outputs
 from .taking import hint, pipelines
 from .fx_import import CPU, DTYPES, FxImport, Refused, evaluated, expression
@@ -100,7 +101,7 @@ class _Reader:
         rules = rules_of(self._options, self._session)
         graph = self._imported.convert()["graph"]
         imported = graph
-        for pipeline in pipelines(self._options):
+        for pipeline in pipelines(self._options, self._backend):
             graph = self._session.run(graph, rules, pipeline, dict(self._options.params)).graph
         if graph.writes:
             raise Error("the program's graph writes its inputs")
@@ -238,12 +239,15 @@ class Program:
         self._hosted = HostCalls.read(kept["layouts"])
         functions = self._hosted.functions(map(_operator, kept["ops"]))
         self._place = torch.device(kept["place"])
+        self._frozen: t.Union[FrozenWeights, PreparedWeights, None] = None
         if kept["backend"] == "cuda":
-            self._compiled = OnDevice(opened_on(kept["driver"], self._place), self._place, self.graph, kept["sizes"])
+            of = opened_on(kept["driver"], self._place), self._place, self.graph, kept["sizes"]
+            self._frozen = PreparedWeights(*of, kept["check"]) if kept["frozen"] else None
+            self._compiled = OnDevice(*of) if self._frozen is None else self._frozen.compiled
         else:
             self._compiled = _piecewise.Compiled(self.graph, kept["backend"], functions, over, kept["frozen"])
+            self._frozen = FrozenWeights(self._compiled, kept["check"]) if kept["frozen"] else None
         self._ready = aligned if kept["backend"] == "cuda" else torch.Tensor.contiguous
-        self._frozen = FrozenWeights(self._compiled, kept["check"]) if kept["frozen"] else None
         self._run = self._compiled.run if self._frozen is None else self._frozen.run
         if len(kept["inputs"]) != len(self.graph.inputs):
             raise Error("the file is damaged: its graph has a different number of inputs than it lists")
@@ -257,7 +261,7 @@ class Program:
     @property
     def summary(self) -> t.List[str]:
         """Returns a summary of the compiled graph."""
-        return self._compiled.summary
+        return self._frozen.summary if isinstance(self._frozen, PreparedWeights) else self._compiled.summary
 
     def save(self, path: t.Union[str, os.PathLike]) -> None:
         """Saves the program with its weights into one file for load_compiled."""

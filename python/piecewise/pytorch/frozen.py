@@ -23,7 +23,8 @@ class _Known:
     alive: t.List[weakref.ref]
 
 
-def _marks(weights: t.Sequence[torch.Tensor]) -> t.List[t.Tuple[t.Any, ...]]:
+def marks_of(weights: t.Sequence[torch.Tensor]) -> t.List[t.Tuple[t.Any, ...]]:
+    """Returns the memory, version, and strides of weights, which change when PyTorch counts a write."""
     try:
         return [(w.data_ptr(), w._version, w.stride()) for w in weights]
     except RuntimeError:  # a tensor from inference mode has no version
@@ -50,7 +51,7 @@ class FrozenWeights:
         """Replaces weights by their row-major forms. Returns the last arguments of run()."""
         weights = [given[i] for i in self._indices]
         known = self._known.get(tuple(map(id, weights)))
-        marks = _marks(weights)
+        marks = marks_of(weights)
         if known is None or known.marks != marks:
             known = self._renewed(weights, marks, known)
         elif known.compared:

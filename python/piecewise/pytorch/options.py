@@ -26,7 +26,7 @@ class Options:
     With "piecewise": at: names of ops that stay PyTorch's. sizes: the token counts to capture, () for exact ones; None: those of `pwr plan`. outputs: "static" returns results without
     copies, and later calls overwrite them.
     own_attention: Piecewise runs calls of vLLM's attention, each as a new sequence; by default the program runs them, because it owns their caches.
-    frozen: the backend prepacks weights. Changes that PyTorch counts take effect at once; others raise Error at a later call. Not for training.
+    frozen: the backend prepacks weights, and computes once what depends on them alone. Changes that PyTorch counts take effect at once; others raise Error at a later call. Not for training.
     prove: prove each rewrite, by its rule or individually; the report names those that are not proved.
     check: also run the first call at each size in PyTorch, and raise Error if the numbers differ; with `frozen`, compare all weights at each call.
     report: a folder for a page for each graph.
@@ -64,8 +64,8 @@ class Options:
                 values[name] = kind.read(value)
             except (TypeError, ValueError):
                 raise ValueError(f"piecewise's option `{name}` must be {kind.words}, not {value!r}") from None
-        if values.get("frozen") and values.get("backend", "auto") not in ("auto", "cpu"):
-            raise ValueError("piecewise can freeze weights only with the backend `cpu`: leave out `frozen`, or `backend`")
+        if values.get("frozen") and values.get("backend", "auto") not in ("auto", "cpu", "cuda"):
+            raise ValueError("piecewise can freeze weights only with the backends `cpu` and `cuda`: leave out `frozen`, or `backend`")
         for name, allowed in _CHOICES.items():
             if name in values and values[name] not in allowed:
                 raise ValueError(f"piecewise's option `{name}` must be {', '.join(allowed[:-1])} or {allowed[-1]}, not {values[name]!r}")

@@ -26,6 +26,7 @@ from .options import FROZEN, Options
 from .padding import Padding
 from .partition import Part, Partition
 from .pieces import Piece
+from .prepared import PreparedWeights
 from .reports import GraphReport
 from .reports import Part as PartReport
 from .staying import Staying
@@ -37,9 +38,9 @@ _log = logging.getLogger("piecewise")
 _NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
-def pipelines(options: Options) -> t.List[str]:
-    """Returns the pipelines of a graph."""
-    return [name for name in (options.pipeline, FROZEN if options.frozen else "") if name]
+def pipelines(options: Options, engine: str) -> t.List[str]:
+    """Returns the pipelines of a graph; the rules for frozen weights make ops of the backend `cpu`."""
+    return [name for name in (options.pipeline, FROZEN if options.frozen and engine == "cpu" else "") if name]
 
 
 @dataclasses.dataclass
@@ -55,12 +56,12 @@ class _Rewritten:
     not_proved: t.List[t.Dict[str, t.Any]]
 
     @classmethod
-    def make(cls, imported: FxImport, session: _piecewise.Session, rules: _piecewise.Rules, options: Options) -> bytes:
+    def make(cls, imported: FxImport, session: _piecewise.Session, rules: _piecewise.Rules, options: Options, engine: str) -> bytes:
         result = imported.convert()
         graph, rewrites = result["graph"], {}
         proofs: t.List[t.Dict[str, t.Any]] = []
         left: t.List[t.Dict[str, t.Any]] = []
-        for pipeline in pipelines(options):
+        for pipeline in pipelines(options, engine):
             run = session.run(graph, rules, pipeline, dict(options.params))
             graph = run.graph
             rewrites.update({row["pass"]: row["rewrites"] for row in run.passes if row["rewrites"]})
@@ -213,7 +214,7 @@ class Taking:
         imported = FxImport(module.graph, module, self._session, static, own_attention=options.own_attention, views=shared_outputs, place=place)
         if not imported.results:
             raise Refused("it returns nothing that it computes")
-        rewritten, warm = self._rewritten(imported)
+        rewritten, warm = self._rewritten(imported, engine)
         graph = self._session.loads(rewritten.graph, "torch")
         if graph.writes:
             raise Refused("it writes inputs")
@@ -236,8 +237,6 @@ class Taking:
         static: t.Container[int],
     ) -> _Taken:
         """Compiles for a device, where every op needs a kernel: raises _Unsupported for those that stay PyTorch's."""
-        if self._options.frozen:
-            raise Refused("the backend `cuda` does not freeze weights")
         device = open_device(self._options, place)
         sizes = {name: hint(module.graph, at) for name, at in imported.symbols.items()}
         read = functools.partial(self._session.loads, rewritten.imported, "torch")
@@ -248,8 +247,12 @@ class Taking:
             _log.warning("the graph runs as it was before its rules, because %s: %s", *unsupported[0])
             rewritten = dataclasses.replace(rewritten, graph=rewritten.imported, rewrites={}, proofs=[], not_proved=[])
             graph = before
+        hosted = HostCalls.of(module.graph, ())
+        if self._options.frozen:
+            prepared = PreparedWeights(device, place, graph, sizes, self._options.check)
+            return _Taken(Call(imported, graph, prepared.compiled, hosted, prepared), rewritten, PartReport(graph, prepared.summary, read), warm)
         compiled = OnDevice(device, place, graph, sizes)
-        of = imported, graph, compiled, HostCalls.of(module.graph, ())
+        of = imported, graph, compiled, hosted
         call = self._piece(*of, static) if self._options.capture == "piecewise" else Call(*of)
         return _Taken(call, rewritten, PartReport(graph, compiled.summary, read), warm)
 
@@ -262,15 +265,15 @@ class Taking:
         fixed = [i for i in imported.arguments.values() if i in static]
         return Piece(imported, graph, compiled, hosted, padding=padding, static=fixed, static_results=static_results, report=self._report)
 
-    def _rewritten(self, imported: FxImport) -> t.Tuple[_Rewritten, bool]:
+    def _rewritten(self, imported: FxImport, engine: str) -> t.Tuple[_Rewritten, bool]:
         """Returns the graph to run, cached across processes, and whether it was already cached."""
         made = []
 
         def make() -> bytes:
             made.append(True)
-            return _Rewritten.make(imported, self._session, self._rules, self._options)
+            return _Rewritten.make(imported, self._session, self._rules, self._options, engine)
 
-        parts = [torch.__version__, repr((pipelines(self._options), self._options.params, self._options.prove)), imported.text()]
+        parts = [torch.__version__, repr((pipelines(self._options, engine), self._options.params, self._options.prove)), imported.text()]
         kept = _Rewritten(**json.loads(self._kept(parts, make)))
         return kept, not made
 
