@@ -17,6 +17,7 @@ import torch
 import _piecewise
 
 from .calls import Call
+from .counter import compilation_counter
 from .devices import aligned, is_recording, on_device, stream_of
 from .padding import Extents, Padding
 from .recording import EmulatedGraph, Pool, TorchGraph, is_plain
@@ -194,6 +195,7 @@ class Piece(Call):
 
     def _record(self, args: t.Sequence[t.Any], padded: Extents) -> t.Union[_Recorded, bool]:
         """Records the launches. If that fails, they are launched, here and later, and raise their own errors."""
+        compilation_counter.add("num_gpu_runner_capture_triggers")
         dtypes = [dtype for dtype, _ in self._results]
         try:
             with torch.inference_mode(False), torch.no_grad():
@@ -203,4 +205,5 @@ class Piece(Call):
             _log.warning("a part is launched at these sizes, because it cannot be captured: %s", why)
             return False
         self._report.captures += 1
+        compilation_counter.add("num_cudagraph_captured")
         return made
