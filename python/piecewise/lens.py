@@ -28,7 +28,7 @@ _HOOKS = {
     "register_graph_instantiate_hook": "instantiated",
     "register_graph_replay_end_hook": "replayed",
 }
-_SECONDS_BETWEEN_OVERVIEWS = 1.0
+_SECONDS_WITHOUT_PAGES = 0.5
 
 _Record = _t.Dict[str, _t.Any]
 
@@ -151,16 +151,24 @@ class Lens:
         self.pages.put(name)
 
     def draw_pages(self) -> None:
-        written = 0.0
-        while (name := self.pages.get()) is not None:
+        """Draws pages as they come, and the overview when none came for a while."""
+        stale = False
+        while True:
             try:
-                path = os.path.join(self.process, name)
-                _piecewise.draw_captured_graph(path + ".json", path + ".html")
-                if self.pages.empty() or time.monotonic() - written > _SECONDS_BETWEEN_OVERVIEWS:
+                name = self.pages.get(timeout=_SECONDS_WITHOUT_PAGES if stale else None)
+            except queue.Empty:
+                name = ""
+            if name is None:
+                return
+            try:
+                if name:
+                    path = os.path.join(self.process, name)
+                    _piecewise.draw_captured_graph(path + ".json", path + ".html")
+                else:
                     self.write_overview()
-                    written = time.monotonic()
             except Exception as reason:
                 self.warn("a page was not drawn", reason)
+            stale = bool(name)
 
     def write_overview(self) -> None:
         overview = self.overview()

@@ -27,7 +27,7 @@ def stand_in():
     return path
 
 
-LIBRARY = stand_in()
+LIBRARY = os.environ.get("PW_STAND_IN") or stand_in()
 os.environ["PWR_CUDA_DRIVER"] = str(LIBRARY)
 DRIVER = ctypes.CDLL(str(LIBRARY))
 
