@@ -1,4 +1,4 @@
-"""What PyTorch calls at the end of `import torch`: it starts the lens if PIECEWISE_LENS is set, and does nothing otherwise."""
+"""The entry point that PyTorch calls at the end of `import torch`: starts the lens if PIECEWISE_LENS is set, and does nothing otherwise."""
 
 import os
 

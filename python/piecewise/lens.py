@@ -62,7 +62,7 @@ class Lens:
         self.forget()
 
     def forget(self) -> None:
-        """Begins anew, as in a process that was just forked."""
+        """Clears all state, as in a process that was just forked."""
         self.lock = threading.Lock()
         self.process = ""
         self.records: _t.List[_Record] = []

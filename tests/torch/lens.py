@@ -191,6 +191,21 @@ class Environment(unittest.TestCase):
             self.assertEqual(self.run_with(program, PIECEWISE_LENS=folder).stdout, "1\n")
             self.assertEqual(list(Path(folder).iterdir()), [])
 
+    def test_variable_alone(self):
+        """PyTorch starts the lens through the wheel's entry point, without an import of piecewise by the program."""
+        text = (ROOT / "pyproject.toml").read_text()
+        entry = re.search(r'entry-points."torch.backends".*\n(\w+) = "(.*)"', text)
+        with tempfile.TemporaryDirectory() as folder:
+            info = Path(folder, "piecewise_graphs-0.dist-info")
+            info.mkdir()
+            (info / "METADATA").write_text("Name: piecewise-graphs\nVersion: 0\n")
+            (info / "entry_points.txt").write_text(f"[torch.backends]\n{entry[1]} = {entry[2]}\n")
+            program = "import torch, sys; print('piecewise' in sys.modules, len(torch.cuda.graphs._global_capture_end_hooks))"
+            path = os.pathsep.join([folder, os.environ["PYTHONPATH"]])
+            for variable, printed in ((folder, "True 1\n"), ("", "False 0\n")):
+                done = self.run_with(program, PIECEWISE_LENS=variable, PYTHONPATH=path)
+                self.assertEqual(done.stdout, printed, done.stderr)
+
     def test_without_the_variable_nothing_is_loaded(self):
         program = "import piecewise, sys; print('torch' in sys.modules, 'piecewise.lens' in sys.modules)"
         self.assertEqual(self.run_with(program, PIECEWISE_LENS="").stdout, "False False\n")
