@@ -25,7 +25,8 @@ CUSTOM = ["+quant_fp8", "+rms_norm", "+silu_and_mul", "+rotary_embedding"]
 NORM = """
 rule fused_sum {
   y = relu(add(mul(a: T[n, d], b: T[n, d]), c: T[n, d]))
-  => fuse
+  =>
+  y = fuse
 }
 pass fused_pass = greedy { fused_sum }
 pipeline mine { fused_pass }
