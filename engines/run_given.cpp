@@ -11,6 +11,7 @@
 #include "backends/program.hpp"
 #include "base/try.hpp"
 #include "cuda/runtime.hpp"
+#include "exec/dispatch.hpp"
 #include "exec/runner.hpp"
 #include "exec/steps.hpp"
 #include "graph/infer/symbol_fact.hpp"
@@ -147,6 +148,7 @@ Result<Symbols> checked_symbols(const Graph& graph, const GivenInputs& inputs, S
   if (!bound) return bound;
   PW_TRY(check_symbols(graph, *bound));
   PW_TRY(check_ranges(graph, *bound));
+  PW_TRY(check_conditions(graph, *bound));
   return bound;
 }
 

@@ -9,8 +9,11 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/try.hpp"
 #include "graph/infer/symbol_fact.hpp"
+#include "graph/size_condition.hpp"
 #include "tensor/array.hpp"
 
 namespace pw {
@@ -33,6 +36,40 @@ Result<StepReport> inside_facts(const Plan& plan, const Graph& source, StepRepor
                        fmt::format("would run with {} rows, but graph {} declares symbol {} in {}",
                                    rows, source.name, plan.tokens, print_range(*fact)),
                        "enable padding, or run a token count in that range"));
+}
+
+bool compare(Compare op, std::int64_t a, std::int64_t b) {
+  switch (op) {
+    case Compare::eq: return a == b;
+    case Compare::ne: return a != b;
+    case Compare::lt: return a < b;
+    case Compare::le: return a <= b;
+    case Compare::gt: return a > b;
+    case Compare::ge: return a >= b;
+  }
+  return false;
+}
+
+/// Checks one condition. One without a value, such as a quotient by zero, fails in the program too.
+Status check_condition(const SizeCondition& condition, const Graph& graph, const Symbols& sizes) {
+  const Dims& dims = graph.context().dims;
+  std::vector<std::string> names = dims.symbols(condition.left);
+  for (std::string& name : dims.symbols(condition.right))
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(std::move(name));
+  std::vector<std::string> stated;
+  for (const std::string& name : names) {
+    const auto size = sizes.find(name);
+    if (size == sizes.end()) return {};
+    stated.push_back(fmt::format("{} is {}", name, size->second));
+  }
+  const auto left = dims.evaluate(condition.left, sizes);
+  const auto right = dims.evaluate(condition.right, sizes);
+  if (left && right && compare(condition.op, *left, *right)) return {};
+  return fail(error_in("graph " + graph.name, "PW1210",
+                       fmt::format("the program refuses these sizes: {}, where {}", condition.text,
+                                   fmt::join(stated, " and ")),
+                       "run sizes that meet this condition, or export the program without it"));
 }
 
 }  // namespace
@@ -66,6 +103,15 @@ Status check_declared(const Graph& graph, std::int64_t tokens) {
                                    tokens, symbol, print_range(*fact)),
                        tokens < fact->min ? "run more tokens, or declare a smaller minimum"
                                           : "run fewer tokens, or declare a larger maximum"));
+}
+
+Status check_conditions(const Graph& graph, Symbols sizes) {
+  if (!graph.facts.conditions) return {};
+  for (const auto& [symbol, fact] : graph.facts.symbols)
+    if (least_value(fact) == greatest_value(fact)) sizes.emplace(symbol, least_value(fact));
+  for (const SizeCondition& condition : *graph.facts.conditions)
+    PW_TRY(check_condition(condition, graph, sizes));
+  return {};
 }
 
 StepShape shape_of(const Step& step) {

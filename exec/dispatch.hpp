@@ -18,6 +18,9 @@ inline constexpr int kPoison = 0xff;  ///< fill byte: NaN in every floating dtyp
 [[nodiscard]] Symbols symbols_at(const Plan& plan, std::int64_t tokens, Symbols symbols = {});
 /// Fails with PW1207 if the graph's facts exclude this token count.
 Status check_declared(const Graph& graph, std::int64_t tokens);
+/// Fails with PW1210 if the imported program refuses these sizes. Skips conditions on a symbol
+/// without a number: nothing in the graph that runs has that size.
+Status check_conditions(const Graph& graph, Symbols sizes);
 [[nodiscard]] StepShape shape_of(const Step& step);
 /// Selects how a step runs, and why. Fails with PW1207 if the step is empty, exceeds the plan's
 /// maximum or options.rows, or would run with a row count that the graph's facts exclude: rules

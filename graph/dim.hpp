@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,10 +31,14 @@ struct SymbolFact {
   std::string role;
 };
 
+struct SizeCondition;  // size_condition.hpp
+
 /// Facts about a graph's symbols, by name; ordered, so that printing is deterministic.
 class Facts {
  public:
   std::map<std::string, SymbolFact, std::less<>> symbols;
+  /// Comparisons of sizes that a run checks; null if there are none. No decision assumes them.
+  std::shared_ptr<const std::vector<SizeCondition>> conditions;
   [[nodiscard]] const SymbolFact* find(std::string_view name) const;
   /// Returns the symbol whose role is "tokens", or an empty string.
   [[nodiscard]] std::string tokens() const;

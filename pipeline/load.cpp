@@ -52,12 +52,10 @@ std::vector<std::string> unchecked_lines(const FxReport& report, bool all) {
 std::vector<std::string> checked_lines(const FxReport& report, bool all) {
   std::vector<std::string> out;
   for (const SizeCondition& condition : report.checked)
-    out.push_back("checked by `pwr run` and `pwr bench` of this file only: " + condition.text);
+    out.push_back("checked by runs: " + condition.text);
   if (all || out.size() < 2) return out;
-  return {
-      fmt::format("checked by `pwr run` and `pwr bench` of this file only: {} conditions on its "
-                  "sizes; `pwr import` lists them",
-                  out.size())};
+  return {fmt::format("checked by runs: {} conditions on its sizes; `pwr import` lists them",
+                      out.size())};
 }
 
 /// Describes the import of a dump. `all`: also each symbol, guess, and omitted call.
@@ -159,13 +157,12 @@ void say_import(const ReadGraph& read, const Log& log, bool all) {
 }
 
 Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& source,
-                                const Log& log, bool all, SizeConditions* conditions) {
+                                const Log& log, bool all) {
   GraphSource told = source;
   told.progress = told_to(log, source.path);
   if (source.loaded == nullptr) log.progress({"reading " + source.path});
   ReadGraph read = PW_TRY(load_graph(context, told));
   say_import(read, log, all);
-  if (conditions != nullptr && read.dump) *conditions = std::move(read.dump->checked);
   return std::move(read.graph);
 }
 

@@ -53,8 +53,11 @@ bool AttributeReader::dim(const Tree& tree, const Pointer& pointer, DimId& out) 
   const Tree* text = tree.find("dim");
   if (!text) return check_.error(pointer, "PW1005", "the member `dim` is missing");
   const Pointer at = pointer / "dim";
-  if (!check_.expect(*text, Kind::string, at)) return false;
-  TextResult<DimId> parsed = parse_dim(context_.dims, text->text);
+  return check_.expect(*text, Kind::string, at) && dim_text(text->text, at, out);
+}
+
+bool AttributeReader::dim_text(std::string_view text, const Pointer& at, DimId& out) {
+  TextResult<DimId> parsed = parse_dim(context_.dims, text);
   if (!parsed) return check_.error(at, "PW1007", parsed.error().message, parsed.error().help);
   out = *parsed;
   for (const std::string& symbol : context_.dims.symbols(out))

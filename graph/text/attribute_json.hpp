@@ -19,6 +19,8 @@ class AttributeReader {
 
   /// Reads the member `attributes` of a node's object; no attributes if it is absent.
   bool read(const json::Tree& node, const json::Pointer& pointer, AttributesId& out);
+  /// Reads the text of a dim.
+  bool dim_text(std::string_view text, const json::Pointer& at, DimId& out);
   /// Returns the symbols of the dims read so far, each with its first place.
   [[nodiscard]] const std::map<std::string, std::string>& symbols() const { return symbols_; }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/size_condition.hpp"
 #include "graph/text/scan_json.hpp"
 #include "graph/text/text.hpp"
 
@@ -34,6 +35,7 @@ class Writer {
   std::string write() {
     out_ = "{\n  \"format\": \"piecewise.graph/1\",\n  \"name\": " + quoted(graph_.name);
     symbols();
+    conditions();
     ops();
     list("inputs", graph_.inputs(), [&](ValueId v) { return input(v); });
     list("nodes", graph_.order(), [&](NodeId n) { return node(n); });
@@ -77,6 +79,11 @@ class Writer {
       if (type != Types::unknown())
         for (DimId dim : context_.types[type].shape) add(dim);
     };
+    if (graph_.facts.conditions)
+      for (const SizeCondition& condition : *graph_.facts.conditions) {
+        add(condition.left);
+        add(condition.right);
+      }
     for (ValueId v : graph_.inputs()) add_type(graph_.type(v));
     for (NodeId n = graph_.first(); n.valid(); n = graph_.next(n)) {
       for (std::size_t i = 0; i < graph_.result_count(n); ++i)
@@ -104,6 +111,16 @@ class Writer {
       first = false;
     }
     out_ += "\n  }";
+  }
+
+  void conditions() {
+    if (!graph_.facts.conditions) return;
+    list("conditions", *graph_.facts.conditions, [&](const SizeCondition& condition) {
+      return fmt::format("{{\"left\": {}, \"op\": \"{}\", \"right\": {}, \"text\": {}}}",
+                         quoted(context_.dims.print(condition.left)),
+                         kCompares[static_cast<std::size_t>(condition.op)],
+                         quoted(context_.dims.print(condition.right)), quoted(condition.text));
+    });
   }
 
   void ops() {

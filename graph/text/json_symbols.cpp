@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include <fmt/ranges.h>
+
 #include "base/characters.hpp"
+#include "base/printable.hpp"
 #include "base/strings.hpp"
 #include "graph/dtype.hpp"
 #include "graph/infer/symbol_fact.hpp"
+#include "graph/size_condition.hpp"
 
 namespace pw {
 namespace {
@@ -61,6 +65,42 @@ void declare_symbols(const Tree& symbols, const Pointer& list, Facts& facts, jso
     facts.symbols[symbol] = fact;
   }
 }
+
+void read_conditions(const Tree& list, const Pointer& pointer, AttributeReader& dims, Facts& facts,
+                     json::Checks& check) {
+  SizeConditions out;
+  for (std::size_t i = 0; i < list.items.size() && !check.full(); ++i) {
+    const Tree& tree = list.items[i];
+    const Pointer at = pointer / i;
+    if (!check.expect(tree, Kind::object, at) ||
+        !check.known_keys(tree, {"left", "op", "right", "text"}, at))
+      continue;
+    const auto text = [&](std::string_view key) -> std::string_view {
+      const Tree* value = tree.find(key);
+      if (value == nullptr)
+        check.error(at, "PW1005", fmt::format("the member `{}` is missing", key));
+      else if (check.expect(*value, Kind::string, at / key))
+        return value->text;
+      return "";
+    };
+    SizeCondition condition;
+    condition.text = printable(text("text"));
+    const std::string_view op = text("op"), left = text("left"), right = text("right");
+    if (!check.passed()) continue;
+    const auto* compare = std::find(kCompares.begin(), kCompares.end(), op);
+    if (compare == kCompares.end()) {
+      check.error(at / "op", "PW1005", "this is not a comparison",
+                  fmt::format("write one of {}", fmt::join(kCompares, ", ")));
+      continue;
+    }
+    condition.op = static_cast<Compare>(compare - kCompares.begin());
+    if (dims.dim_text(left, at / "left", condition.left) &&
+        dims.dim_text(right, at / "right", condition.right))
+      out.push_back(std::move(condition));
+  }
+  if (!out.empty()) facts.conditions = std::make_shared<const SizeConditions>(std::move(out));
+}
+
 void check_symbols(const std::map<std::string, std::string>& used, const Facts& facts,
                    json::Checks& check) {
   for (const auto& [symbol, pointer] : used)

@@ -85,6 +85,9 @@ class Reader {
     } else if (key == "symbols") {
       if (check_.expect(tree, Kind::object, pointer))
         declare_symbols(tree, pointer, graph_.facts, check_);
+    } else if (key == "conditions") {
+      if (check_.expect(tree, Kind::array, pointer))
+        read_conditions(tree, pointer, attributes_, graph_.facts, check_);
     } else if (key == "outputs") {
       has_outputs_ = true;
       reader_.outputs(tree, pointer);
@@ -93,8 +96,10 @@ class Reader {
     } else if (key == "inputs" || key == "nodes" || key == "ops") {
       check_.expect(tree, Kind::array, pointer);
     } else {
-      check_.unknown_key(
-          key, {"format", "name", "symbols", "ops", "inputs", "nodes", "outputs", "writes"}, kTop);
+      check_.unknown_key(key,
+                         {"format", "name", "symbols", "conditions", "ops", "inputs", "nodes",
+                          "outputs", "writes"},
+                         kTop);
     }
   }
   void element(std::string_view key, std::size_t i, const Tree& tree) {

@@ -18,7 +18,7 @@ std::set<std::string> symbols_of_inputs(const Graph& graph) {
 
 }  // namespace
 
-void settle_conditions(const Graph& graph, Symbols& symbols, FxReport& report) {
+void settle_conditions(Graph& graph, Symbols& symbols, FxReport& report) {
   Dims& dims = graph.context().dims;
   const std::set<std::string> known = symbols_of_inputs(graph);
   const auto is_known = [&](DimId side) {
@@ -37,6 +37,7 @@ void settle_conditions(const Graph& graph, Symbols& symbols, FxReport& report) {
     else
       report.unchecked.push_back(std::move(condition.text));
   }
+  if (!checked.empty()) graph.facts.conditions = std::make_shared<const SizeConditions>(checked);
   report.checked = std::move(checked);
 }
 

@@ -6,8 +6,9 @@
 
 namespace pw::fx {
 
-/// Removes the conditions in report.checked that the graph's facts prove. Reports those on sizes
+/// Removes the conditions in report.checked that the graph's facts prove, and adds the others to
+/// the facts. Reports those on sizes
 /// that are not of inputs as unchecked, because no run has them beforehand.
-void settle_conditions(const Graph& graph, Symbols& symbols, FxReport& report);
+void settle_conditions(Graph& graph, Symbols& symbols, FxReport& report);
 
 }  // namespace pw::fx

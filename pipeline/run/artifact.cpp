@@ -24,7 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 6> kCompares{"==", "!=", "<", "<=", ">", ">="};
 constexpr std::string_view kDivides = "%", kManifest = "manifest.json", kOriginal = "original.json";
 /// The last part by name, hence last in the file: the digest of all bytes before it.
 constexpr std::string_view kSeal = "whole.sha256";

@@ -113,8 +113,7 @@ Result<BenchReport> bench_model(const ContextPtr& context, const BenchRequest& r
   PW_TRY(check_number("repeats", request.repeats, 1, 100000));
   const auto engine = PW_TRY(open_engine(request.engines, request.backend, request.engine));
   const LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
-  SizeConditions conditions;
-  Graph graph = PW_TRY(load_graph_saying(context, request.graph, log, false, &conditions));
+  Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
   PW_TRY(take_extents(request, graph, log));
   BenchReport out;
   out.weighted = !request.histogram.empty();
@@ -127,7 +126,7 @@ Result<BenchReport> bench_model(const ContextPtr& context, const BenchRequest& r
   PW_TRY(check_steps(graph, all));
   PW_TRY(cut_and_plan(request, rules, variants.front(), out.record, log));
   PW_TRY(check_sizes(out.record.plan, all));
-  PW_TRY(check_conditions(conditions, graph, out.record.plan, all));
+  PW_TRY(check_conditions(graph, out.record.plan, all));
   log.say(split_summary(*out.record.pieces));
   log.say(plan_summary(out.record.plan));
   std::vector<Weights> weights = weights_of_ranks(graph, request.engine.seed, 1);

@@ -13,7 +13,6 @@
 #include "graph/infer/symbol_fact.hpp"
 #include "pipeline/run/artifact.hpp"
 #include "pipeline/run/static_rows.hpp"
-#include "rewriter/strategies/ranges.hpp"
 #include "splitter/plan_text.hpp"
 #include "tensor/safetensors.hpp"
 
@@ -106,27 +105,6 @@ Status check_given(const Graph& graph, const std::string& name, const Tensor& te
                        near.empty() ? "" : "did you mean `" + near + "`?"));
 }
 
-/// Checks one condition. One without a value, such as a quotient by zero, fails in the program too.
-Status check_condition(const SizeCondition& condition, const Graph& graph, const Symbols& sizes) {
-  const Context& context = graph.context();
-  std::vector<std::string> names = context.dims.symbols(condition.left);
-  for (std::string& name : context.dims.symbols(condition.right))
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      names.push_back(std::move(name));
-  std::vector<std::string> stated;
-  for (const std::string& name : names) {
-    const auto size = sizes.find(name);
-    if (size == sizes.end()) return {};
-    stated.push_back(fmt::format("{} is {}", name, size->second));
-  }
-  const Condition compared{condition.op, condition.left, condition.right, false, {}, {}};
-  if (meets(context, std::span(&compared, 1), sizes)) return {};
-  return fail(error_in("graph " + graph.name, "PW1210",
-                       fmt::format("the program refuses these sizes: {}, where {}", condition.text,
-                                   fmt::join(stated, " and ")),
-                       "run sizes that meet this condition, or export the program without it"));
-}
-
 }  // namespace
 
 Result<std::vector<PlannedStep>> wanted_steps(const ExecutionRequest& request, const Graph& graph) {
@@ -154,15 +132,11 @@ Status check_sizes(const Plan& plan, const std::vector<PlannedStep>& steps) {
   return {};
 }
 
-Status check_conditions(const SizeConditions& conditions, const Graph& graph, const Plan& plan,
+Status check_conditions(const Graph& graph, const Plan& plan,
                         const std::vector<PlannedStep>& steps) {
-  for (const PlannedStep& planned : steps) {
-    Symbols sizes = symbols_at(plan, planned.step.tokens());
-    for (const auto& [symbol, fact] : graph.facts.symbols)
-      if (least_value(fact) == greatest_value(fact)) sizes.emplace(symbol, least_value(fact));
-    for (const SizeCondition& condition : conditions)
-      PW_TRY(check_condition(condition, graph, sizes));
-  }
+  if (!graph.facts.conditions) return {};
+  for (const PlannedStep& planned : steps)
+    PW_TRY(check_conditions(graph, symbols_at(plan, planned.step.tokens())));
   return {};
 }
 

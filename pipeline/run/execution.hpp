@@ -43,9 +43,8 @@ Result<std::vector<PlannedStep>> wanted_steps(const ExecutionRequest& request, c
 Status check_steps(const Graph& graph, const std::vector<PlannedStep>& steps);
 /// Fails with PW1408 if a step has more tokens than the plan.
 Status check_sizes(const Plan& plan, const std::vector<PlannedStep>& steps);
-/// Fails with PW1210 if a step has sizes that a condition of the imported program excludes. Skips
-/// conditions on a symbol without a number: nothing in the planned graph has that size.
-Status check_conditions(const SizeConditions& conditions, const Graph& graph, const Plan& plan,
+/// Fails with PW1210 if a step has sizes that a condition of the imported program excludes.
+Status check_conditions(const Graph& graph, const Plan& plan,
                         const std::vector<PlannedStep>& steps);
 /// Sets inputs of a rank from the request's tensors; logs used and unused tensors of a file.
 Status give_contents_of(const ExecutionRequest& request, const Graph& graph, Weights& weights,

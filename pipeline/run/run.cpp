@@ -139,9 +139,8 @@ Result<std::vector<std::vector<PlannedStep>>> assigned(const RunRequest& request
 }
 
 /// Returns the graph, with a number for each symbol if steps will run.
-Result<Graph> load_settled(const ContextPtr& context, const RunRequest& request, const Log& log,
-                           SizeConditions& conditions) {
-  Graph graph = PW_TRY(load_graph_saying(context, request.graph, log, false, &conditions));
+Result<Graph> load_settled(const ContextPtr& context, const RunRequest& request, const Log& log) {
+  Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
   if (request.execute)
     PW_TRY(take_extents(request, graph, log));
   else
@@ -160,9 +159,8 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked,
   PW_TRY(check_ranks(request));
   std::unique_ptr<StepEngine> engine;  // opened before any work is done
   if (request.execute) engine = PW_TRY(open_engine_of(request));
-  SizeConditions conditions;
-  const Graph graph = request.prepared ? request.prepared->graph
-                                       : PW_TRY(load_settled(context, request, log, conditions));
+  const Graph graph =
+      request.prepared ? request.prepared->graph : PW_TRY(load_settled(context, request, log));
   std::vector<PlannedStep> wanted;
   if (request.execute) wanted = PW_TRY(wanted_steps(request, graph));
   say_graph(request, graph, log);
@@ -192,7 +190,7 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked,
     if (request.execute && steps[i].empty() && variants.size() > 1) continue;
     if (!variants[i].name.empty()) log.say("tokens " + variants[i].name + ":");
     PW_TRY(check_sizes(records[i].plan, steps[i]));
-    PW_TRY(check_conditions(conditions, graph, records[i].plan, steps[i]));
+    PW_TRY(check_conditions(graph, records[i].plan, steps[i]));
     if (const StepEngineKind* kind = find_engine(request.engines, request.backend);
         request.execute && kind != nullptr)
       PW_TRY(check_kernels(variants[i].result.graph, *kind));

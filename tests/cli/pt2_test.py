@@ -6,6 +6,7 @@ import struct
 import sys
 import unittest
 import zipfile
+from pathlib import Path
 
 sys.dont_write_bytecode = True
 from program import ProgramTest  # noqa: E402
@@ -107,6 +108,32 @@ class Pt2(ProgramTest):
                 said = self.pwr("run", source, "--weights", graph, "--tokens", "3", "--save", out).stderr
                 self.assertIn("2 inputs are tensors", said)
                 self.assertEqual(read(out)["b_n"], ([2], [11, 102]))
+
+    def test_runs_check_conditions_on_sizes(self):
+        whole = program()
+        whole["guards_code"] = ["(L['x'].size()[0] % 3) != 0"]
+        graph, imported, rewritten, compiled = (self.path(name) for name in ("c.pt2", "c.json", "o2.json", "c.pwx"))
+        self.file("c.pt2", archive({"models/model.json": json.dumps(whole)}))
+        self.assertIn("checked by runs: (L['x'].size()[0] % 3) != 0", self.pwr("import", graph, "-o", imported).stderr)
+        self.pwr("opt", graph, "-r", "llm", "-p", "o2", "-o", rewritten)
+        self.pwr("compile", graph, "--backend", "eager", "-o", compiled)
+        for source in (graph, imported, rewritten, compiled):
+            with self.subTest(source):
+                self.pwr("run", source, "--tokens", "2,4")
+                said = self.pwr("run", source, "--tokens", "4,6", code=2).stderr
+                self.assertIn("error[PW1210]: the program refuses these sizes: (L['x'].size()[0] % 3) != 0, where s0 is 6", said)
+        for changed, code, message in (
+            ('"op": "=>"', "PW1005", "this is not a comparison"),
+            ('"op": 3', "PW1005", "expected a string"),
+            ('"op": "!=", "more": 1', "PW1006", "unknown member `more`"),
+        ):
+            text = Path(imported).read_text(encoding="utf-8").replace('"op": "!="', changed)
+            said = self.pwr("stats", self.file("wrong.json", text), code=3).stderr
+            self.assertIn(f"error[{code}]", said)
+            self.assertIn("/conditions/0", said)
+        other = json.loads(Path(imported).read_text(encoding="utf-8"))
+        other["conditions"][0]["left"] = "s9"
+        self.assertIn("the symbol `s9` is not declared", self.pwr("stats", self.file("wrong.json", json.dumps(other)), code=3).stderr)
 
     def test_other_commands_read_archives(self):
         self.assertIn("mul", self.pwr("stats", self.archive).stdout)

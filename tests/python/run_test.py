@@ -57,6 +57,25 @@ class Runs(unittest.TestCase):
         a *= scale
         return a + others[0]
 
+    def test_conditions_of_the_imported_program(self):
+        text = """{"format": "piecewise.graph/1", "name": "g",
+          "symbols": {"n": {"min": 1, "max": 64, "role": "tokens"}, "m": {"min": 1, "max": 64}},
+          "conditions": [{"left": "2*n", "op": ">", "right": "m", "text": "x is long"}],
+          "inputs": [{"name": "x", "type": "f32[n]", "kind": "input"}, {"name": "y", "type": "f32[m]", "kind": "input"}],
+          "nodes": [{"name": "z", "op": "neg", "operands": ["x"], "results": [{"name": "z", "type": "f32[n]"}]}],
+          "outputs": ["z"]}"""
+        graph, y = pw.load(text), np.zeros(6, np.float32)
+        self.assertIn('"op": ">"', graph.json())
+        for backend in ("eager", "cpu", "cuda-host"):
+            np.testing.assert_array_equal(graph.run({"x": y[:4], "y": y}, backend=backend)[0], -y[:4])
+            with self.assertRaisesRegex(pw.Error, "x is long, where n is 3 and m is 6") as caught:
+                graph.run({"x": y[:3], "y": y}, backend=backend)
+            self.assertEqual(caught.exception.code, "PW1210")
+        one = pw.load(text.replace('"right": "m"', '"right": "6"'))
+        pw.run_model(one, tokens=[4])
+        with self.assertRaisesRegex(pw.Error, "x is long, where n is 3"):
+            pw.run_model(one, tokens=[3])
+
     def test_every_backend(self):
         graph = pw.load(GRAPH)
         wanted = (self.x + 1) * 2
