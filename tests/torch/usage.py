@@ -83,6 +83,27 @@ class Saved(Case):
             for report in front.graphs():
                 self.assertIn("2 weights packed once", " ".join(report.summary))
 
+    def test_aot_compile_on_a_device(self):
+        """Saved and loaded for the emulator, launched and captured."""
+        for capture in ("none", "torch", "piecewise"):
+            torch._dynamo.reset()
+            options = {"backend": "cuda", "driver": "host", "capture": capture}
+            model, x = Block().eval(), torch.randn(4, 16)
+            with torch.no_grad(), torch._dynamo.config.patch(enable_aot_compile=True), tempfile.TemporaryDirectory() as folder:
+                path = str(Path(folder, "saved"))
+                torch.compile(model, fullgraph=True, backend="piecewise", options=options).forward.aot_compile(((x,), {})).save_compiled_function(
+                    path
+                )
+                front.forget()
+                with open(path, "rb") as file:
+                    again = torch.compiler.load_compiled_function(file)
+                for _ in range(3):
+                    y = torch.randn(4, 16)
+                    self.assertLessEqual(difference(model(y), again(model, y)), CLOSE)
+                (report,) = front.graphs()
+                self.assertEqual((report.refused, report.captures), ("", capture != "none"))
+                self.assertIn("cuda on the host", report.summary[0])
+
     def test_aot_compile_in_training_and_at_any_size(self):
         def f(x, w):
             return F.gelu(x @ w).softmax(-1) * x.shape[0]
