@@ -204,7 +204,6 @@ class Files(Case):
     PROGRAM = """
         import torch
         from piecewise import pytorch as front
-from piecewise.pytorch import prepared
         torch.manual_seed(0)
         model = torch.nn.Sequential(torch.nn.Conv1d(4, 16, 3, padding=1), torch.nn.GELU(), torch.nn.Linear(16, 48), torch.nn.GELU(), torch.nn.Softmax(-1)).eval()
         x = torch.randn(2, 4, 16)
