@@ -146,6 +146,13 @@ def _counts_unread(target: t.Any) -> bool:
     return target is not operator.getitem
 
 
+def _has_effect(node: torch.fx.Node) -> bool:
+    """Returns True if a call matters even if nothing reads it. Calls that copy what their op writes do not, unless the op draws random numbers."""
+    if node.target in (torch.ops.higher_order.auto_functionalized, torch.ops.higher_order.auto_functionalized_v2):
+        return torch.Tag.nondeterministic_seeded in getattr(node.args[0], "tags", (torch.Tag.nondeterministic_seeded,))
+    return _counts_unread(node.target)
+
+
 @dataclasses.dataclass(frozen=True)
 class _Ref:
     """A reference to a value by name among arguments."""
@@ -328,7 +335,7 @@ class _Back:
         erased = set()
         while rest:
             node = rest.pop()
-            if node.users or node.op != "call_function" or node in erased or _counts_unread(node.target):
+            if node.users or node.op != "call_function" or node in erased or _has_effect(node):
                 continue
             rest += node.all_input_nodes
             self._graph.erase_node(node)
