@@ -40,6 +40,7 @@ void add_cache_commands(CLI::App& app, const Options& options) {
       "The folder is $PWR_CACHE_DIR, else piecewise under $XDG_CACHE_HOME or ~/.cache; you must "
       "own it,\n"
       "and others must have no access. $PWR_CACHE_READ_ONLY_DIR names a second, read-only cache.\n"
+      "PWR_DISABLE_CACHE=1 disables both.\n"
       "Example:\n"
       "  pwr cache stats --format json");
 }

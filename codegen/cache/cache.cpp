@@ -71,12 +71,14 @@ void each_file(const std::string& folder, Visit visit) {
 }  // namespace
 
 CacheOptions CacheOptions::from_environment() {
+  if (is_cache_disabled()) return {};
   return {default_cache_folder(), default_read_only_folder()};
 }
 
 CompileCache::CompileCache(CacheOptions options) : options_(std::move(options)) {
   if (options_.folder.empty()) {
-    refused_ = "it has no folder: set PWR_CACHE_DIR";
+    refused_ = is_cache_disabled() ? "PWR_DISABLE_CACHE disables it"
+                                   : "it has no folder: set PWR_CACHE_DIR";
   } else if (auto taken = take_private_folder(options_.folder); !taken) {
     refused_ = fmt::format("{} {}", options_.folder, taken.error().front().message);
     options_.folder.clear();

@@ -22,6 +22,11 @@ tl::unexpected<Diagnostics> refuse(const std::string& path, const std::string& w
 
 }  // namespace
 
+bool is_cache_disabled() {
+  const std::string value = environment("PWR_DISABLE_CACHE");
+  return !value.empty() && value != "0";
+}
+
 std::string default_cache_folder() {
   if (std::string own = environment("PWR_CACHE_DIR"); !own.empty()) return own;
   if (const std::string base = environment("XDG_CACHE_HOME"); !base.empty())

@@ -8,6 +8,8 @@
 
 namespace pw {
 
+/// Returns true if $PWR_DISABLE_CACHE is set, and is not 0: nothing is read or stored.
+[[nodiscard]] bool is_cache_disabled();
 /// Returns $PWR_CACHE_DIR, else `piecewise` under $XDG_CACHE_HOME or ~/.cache; empty if none of
 /// these is set.
 [[nodiscard]] std::string default_cache_folder();

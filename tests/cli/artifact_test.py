@@ -123,6 +123,39 @@ class Plugins(ProgramTest):
         self.assertIn("there is no backend `zeros`", self.pwr(*zeros, code=2).stderr)
         self.assertIn("PW1217", self.pwr("--plugin", "README.md", "ops", code=3).stderr)
 
+    def test_a_backend_of_a_shared_library_is_in_artifacts_and_the_cache(self):
+        graph = self.file("g.pwg", "graph g {\n  symbol n in 1..64 tokens\n  in x: f32[n, 2]\n  y = neg(x)\n  out y\n}\n")
+        path, out = self.path("filled.pwx"), self.path("out.safetensors")
+        filled = [BIN / "pwr", "--plugin", os.environ["PW_TEST_PLUGIN"]]
+
+        def run(*words, byte="1", code=0, **more):
+            environment = {**os.environ, "PW_TEST_FILL": byte, "PWR_CACHE_DIR": self.path("cache"), **more}
+            done = subprocess.run([*filled, *words], capture_output=True, text=True, env=environment, check=False)
+            self.assertEqual(done.returncode, code, done.stderr)
+            return done.stderr
+
+        def ran(*words, **more):
+            said = run("run", *words, "--tokens", "2", "--save", out, **more)
+            return said, Path(out).read_bytes()[-16:]
+
+        direct = (graph, "--backend", "filled")
+        for loaded, byte in ((0, "1"), (1, "1"), (0, "2"), (1, "2"), (1, "1")):
+            said, numbers = ran(*direct, byte=byte)
+            self.assertIn(f"filled: 1 piece, {loaded} loaded", said)
+            self.assertEqual(numbers, bytes([int(byte)]) * 16)
+        said, numbers = ran(*direct, PWR_DISABLE_CACHE="1")
+        self.assertIn("filled: 1 piece, 0 loaded", said)
+        self.assertIn("1 compiled object", run("compile", *direct, "-o", path))
+        for cache in ("cache", "none"):
+            said, numbers = ran(path, PWR_CACHE_DIR=self.path(cache))
+            self.assertIn("filled: 1 piece, 1 loaded", said)
+            self.assertEqual(numbers, b"\x01" * 16)
+        self.assertIn("PW1226", run("run", path, "--tokens", "2", byte="3", code=3))
+        for kept in Path(self.path("cache"), "objects").rglob("*"):
+            if kept.is_file():
+                kept.write_bytes(kept.read_bytes()[:-1] + b"x")
+        self.assertIn("filled: 1 piece, 0 loaded", ran(*direct)[0])
+
 
 if __name__ == "__main__":
     unittest.main()

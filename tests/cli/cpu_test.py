@@ -53,6 +53,17 @@ class Cpu(unittest.TestCase):
         self.assertEqual(stats["damaged objects"], 0)
 
     @unittest.skipUnless(COMPILER, "no C++ compiler")
+    def test_it_can_be_disabled(self):
+        for _ in range(2):
+            done = self.run_demo(PWR_DISABLE_CACHE="1")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("0 from the cache", done.stderr)
+        self.assertFalse(Path(self.cache).exists())
+        self.assertIn("PWR_DISABLE_CACHE disables it", pwr("cache", "stats", PWR_CACHE_DIR=self.cache, PWR_DISABLE_CACHE="1").stderr)
+        self.run_demo(PWR_DISABLE_CACHE="0")
+        self.assertTrue(Path(self.cache).exists())
+
+    @unittest.skipUnless(COMPILER, "no C++ compiler")
     def test_damage_is_found_and_repaired(self):
         self.run_demo()
         objects = [path for path in Path(self.cache, "objects").rglob("*") if path.is_file()]

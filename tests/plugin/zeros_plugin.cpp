@@ -1,6 +1,9 @@
-// A plugin: a backend of zeros, the extern `even(number)`, and what runs the op `mine.twice`.
+// A plugin: a backend of zeros, one of a stored number, the extern `even(number)`, and what runs
+// the op `mine.twice`.
+#include <cstdlib>
 #include <cstring>
 
+#include "backends/portable_backend.hpp"
 #include "engines/plugin.hpp"
 
 namespace {
@@ -22,6 +25,36 @@ class Zeros final : public pw::Backend {
   };
 };
 
+// Compiles to the text of the byte that fills all outputs: $PW_TEST_FILL.
+class Filled final : public pw::PortableBackend {
+ public:
+  explicit Filled(const pw::BackendOptions& options) : PortableBackend(options) {}
+  [[nodiscard]] std::string name() const override { return "filled"; }
+  [[nodiscard]] std::string hash() const override { return byte(); }
+  [[nodiscard]] pw::Result<std::string> save(const pw::Graph&) override { return "fill " + byte(); }
+  [[nodiscard]] pw::Result<std::unique_ptr<pw::Executable>> load(
+      const pw::Graph&, const std::string& saved) override {
+    if (saved.rfind("fill ", 0) != 0)
+      return pw::fail(pw::error_in("piece", "PW1226", "it was not saved by `filled`", ""));
+    return std::make_unique<Fill>(std::atoi(saved.c_str() + 5));
+  }
+
+ private:
+  struct Fill final : pw::Executable {
+    explicit Fill(int value) : value_(value) {}
+    pw::Status run(std::span<const pw::TensorView>, std::span<const pw::TensorView> outputs,
+                   const pw::RunContext&) override {
+      for (const pw::TensorView& output : outputs) std::memset(output.data, value_, output.bytes());
+      return {};
+    }
+    int value_;
+  };
+  static std::string byte() {
+    const char* given = std::getenv("PW_TEST_FILL");
+    return given == nullptr ? "0" : given;
+  }
+};
+
 pw::Result<pw::Attribute> even(std::span<const pw::Attribute> arguments) {
   return pw::Attribute(std::get<std::int64_t>(arguments.front()) % 2 == 0);
 }
@@ -37,6 +70,10 @@ void fill(pw::Plugin& plugin) {
   plugin.engines.push_back(
       pw::engine_of({"zeros", "nothing but zeros", {.ranks = true}, [](const pw::BackendOptions&) {
                        return std::make_unique<Zeros>();
+                     }}));
+  plugin.engines.push_back(
+      pw::engine_of({"filled", "one stored number", {}, [](const pw::BackendOptions& options) {
+                       return std::make_unique<Filled>(options);
                      }}));
   plugin.externs.push_back({"even", {pw::AttributeKind::int_}, even});
   plugin.host_functions.by_op["mine.twice"] = twice;
