@@ -135,20 +135,20 @@ class Plugins(ProgramTest):
             return done.stderr
 
         def ran(*words, **more):
-            said = run("run", *words, "--tokens", "2", "--save", out, **more)
-            return said, Path(out).read_bytes()[-16:]
+            printed = run("run", *words, "--tokens", "2", "--save", out, **more)
+            return printed, Path(out).read_bytes()[-16:]
 
         direct = (graph, "--backend", "filled")
         for loaded, byte in ((0, "1"), (1, "1"), (0, "2"), (1, "2"), (1, "1")):
-            said, numbers = ran(*direct, byte=byte)
-            self.assertIn(f"filled: 1 piece, {loaded} loaded", said)
+            printed, numbers = ran(*direct, byte=byte)
+            self.assertIn(f"filled: 1 piece, {loaded} loaded", printed)
             self.assertEqual(numbers, bytes([int(byte)]) * 16)
-        said, numbers = ran(*direct, PWR_DISABLE_CACHE="1")
-        self.assertIn("filled: 1 piece, 0 loaded", said)
+        printed, numbers = ran(*direct, PWR_DISABLE_CACHE="1")
+        self.assertIn("filled: 1 piece, 0 loaded", printed)
         self.assertIn("1 compiled object", run("compile", *direct, "-o", path))
         for cache in ("cache", "none"):
-            said, numbers = ran(path, PWR_CACHE_DIR=self.path(cache))
-            self.assertIn("filled: 1 piece, 1 loaded", said)
+            printed, numbers = ran(path, PWR_CACHE_DIR=self.path(cache))
+            self.assertIn("filled: 1 piece, 1 loaded", printed)
             self.assertEqual(numbers, b"\x01" * 16)
         self.assertIn("PW1226", run("run", path, "--tokens", "2", byte="3", code=3))
         for kept in Path(self.path("cache"), "objects").rglob("*"):

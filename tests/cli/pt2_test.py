@@ -120,17 +120,17 @@ class Pt2(ProgramTest):
         for source in (graph, imported, rewritten, compiled):
             with self.subTest(source):
                 self.pwr("run", source, "--tokens", "2,4")
-                said = self.pwr("run", source, "--tokens", "4,6", code=2).stderr
-                self.assertIn("error[PW1210]: the program refuses these sizes: (L['x'].size()[0] % 3) != 0, where s0 is 6", said)
+                printed = self.pwr("run", source, "--tokens", "4,6", code=2).stderr
+                self.assertIn("error[PW1210]: the program refuses these sizes: (L['x'].size()[0] % 3) != 0, where s0 is 6", printed)
         for changed, code, message in (
             ('"op": "=>"', "PW1005", "this is not a comparison"),
             ('"op": 3', "PW1005", "expected a string"),
             ('"op": "!=", "more": 1', "PW1006", "unknown member `more`"),
         ):
             text = Path(imported).read_text(encoding="utf-8").replace('"op": "!="', changed)
-            said = self.pwr("stats", self.file("wrong.json", text), code=3).stderr
-            self.assertIn(f"error[{code}]", said)
-            self.assertIn("/conditions/0", said)
+            printed = self.pwr("stats", self.file("wrong.json", text), code=3).stderr
+            self.assertIn(f"error[{code}]", printed)
+            self.assertIn("/conditions/0", printed)
         other = json.loads(Path(imported).read_text(encoding="utf-8"))
         other["conditions"][0]["left"] = "s9"
         self.assertIn("the symbol `s9` is not declared", self.pwr("stats", self.file("wrong.json", json.dumps(other)), code=3).stderr)

@@ -321,7 +321,7 @@ class Refusals(Case):
 
 
 class Scores(nn.Module):
-    """Rows of tokens, and what a step knows besides them."""
+    """Rows of tokens, and operands without rows."""
 
     def __init__(self):
         super().__init__()

@@ -235,7 +235,7 @@ def check_shared():
     def take(x, at, out):
         return torch.take(x, at, out=out) + 1
 
-    def apart():
+    def disjoint():
         return floats(6), at, floats(6)
 
     def same():
@@ -250,7 +250,7 @@ def check_shared():
         x = floats(12)
         return x[:6], at, x[6:]
 
-    for order in itertools.permutations((apart, same, views, halves)):
+    for order in itertools.permutations((disjoint, same, views, halves)):
         call = compiled(take)
         for make in (*order, *order):
             given, expected, results = make(), make(), []

@@ -290,7 +290,7 @@ class Decorators(unittest.TestCase):
         self.assertEqual(self.graphs(), 1)
 
     def test_objects_of_tensors_and_any_name(self):
-        """As vLLM's models: the receiver has another name, and an argument is an object with a dict of tensors."""
+        """A method as in vLLM's models: the receiver has another name, and an argument is an object with a dict of tensors."""
 
         class IntermediateTensors:
             def __init__(self, tensors):

@@ -262,7 +262,7 @@ class Gated(nn.Module):
 
 
 class OnDevice(Case):
-    """What depends on weights alone is computed once on the emulated device, and again after a change."""
+    """Results that depend on weights alone: computed once on the emulated device, and again after a change."""
 
     EMULATED = {"backend": "cuda", "driver": "host"}
 

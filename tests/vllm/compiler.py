@@ -142,14 +142,14 @@ class Plugin(Case):
             self.assertIs(type(backends.make_compiler(config.compilation_config, use_aot_compile=True)), PiecewiseCompiler)
 
     def test_wrong_options_stop_the_start(self):
-        for given, said in (
+        for given, message in (
             ({"pipelin": "o2"}, "did you mean `pipeline`"),
             ({"pipeline": "none_such"}, "there is no pipeline `none_such`"),
             ({"capture": "torch"}, "vLLM captures its own CUDA graphs"),
             ("o2", "must be an object of options"),
         ):
             config = models.config_of("llama", additional={"piecewise": given})
-            with self.subTest(given), set_current_vllm_config(config), self.assertRaisesRegex((ValueError, piecewise.Error), said):
+            with self.subTest(given), set_current_vllm_config(config), self.assertRaisesRegex((ValueError, piecewise.Error), message):
                 backends.make_compiler(config.compilation_config, use_aot_compile=True)
 
     def test_another_vllm_is_refused_with_the_difference(self):

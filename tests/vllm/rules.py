@@ -86,13 +86,13 @@ class Rules(unittest.TestCase):
     def test_near_misses_have_their_reasons(self):
         path = self.write(NORM)
         b, c = torch.randn(8, 32), torch.randn(8, 32)
-        for kind, (function, said) in NEAR.items():
+        for kind, (function, message) in NEAR.items():
             with self.subTest(kind):
                 one = RulesPass(path, "mine")
                 traced(function, A, b, c, pass_=one)
                 text = "\n".join(str(row) for row in one.report[0].rows(["fused_sum"]))
                 print(f"{kind}: {text}")
-                self.assertRegex(text, said)
+                self.assertRegex(text, message)
 
     def test_the_identifier_covers_rules_pipeline_and_params(self):
         path = self.write(NORM)
@@ -106,13 +106,13 @@ class Rules(unittest.TestCase):
     def test_mistakes_are_reported(self):
         with self.assertRaisesRegex(piecewise.Error, "no pipeline `none`"):
             RulesPass(self.write(NORM), "none")
-        for given, said in (
+        for given, message in (
             ("[1", "PIECEWISE_VLLM_RULES must be 1 or a JSON object"),
-            ('{"place": "under"}', "`place` must be after, before or beside"),
+            ('{"place": "under"}', "`place` must be after, before or compare"),
             ('{"check": true}', "has no option check"),
         ):
             done = self.process("import piecewise.vllm.rules", given)
-            self.assertIn(said, done.stderr)
+            self.assertIn(message, done.stderr)
             self.assertNotEqual(done.returncode, 0)
 
     def process(self, code, rules):
@@ -130,7 +130,7 @@ class Rules(unittest.TestCase):
         return [json.loads(line) for line in (report / "rules-rank0.jsonl").read_text().splitlines()], table.read_text()
 
     def test_side_by_side_with_vllms_passes(self):
-        graphs, table = self.model("beside")
+        graphs, table = self.model("compare")
         print(table)
         self.assertEqual([graph["refused"] for graph in graphs], ["", "", ""])
         lines = [line.split() for line in table.splitlines()[1:]]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs vLLM without a GPU beside Piecewise: the compiler of its pieces, and rules as its pass.
+"""Tests Piecewise in a vLLM without a GPU: the compiler of its pieces, and rules as its pass.
 
     run.py --build build/release [--env build/vllm-env] [--peers DIR] [TEST…]
 
@@ -25,8 +25,8 @@ from stub import make  # noqa: E402
 def call(command):
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
-        raise OSError(f"`{' '.join(map(str, command))}` ended with {done.returncode}: {said[-1][:160]}")
+        output = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
+        raise OSError(f"`{' '.join(map(str, command))}` ended with {done.returncode}: {output[-1][:160]}")
 
 
 def vllm_python(place, base):
@@ -61,15 +61,15 @@ def main():
     parser.add_argument("--peers", type=Path, default=Path(os.environ.get("PW_VLLM_PEERS", ROOT.parent / "shared/peers/vllm")))
     parser.add_argument("tests", nargs="*", help="compiler, rules, matches; all if left out")
     arguments = parser.parse_args()
-    python, said = vllm_python(arguments.env, arguments.base)
+    python, output = vllm_python(arguments.env, arguments.base)
     if python is None:
-        print(f"SKIPPED: no vLLM: {said}", file=sys.stderr)
+        print(f"SKIPPED: no vLLM: {output}", file=sys.stderr)
         return SKIPPED
-    print(f"vLLM {said[0]}")
+    print(f"vLLM {output[0]}")
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         install_metadata(work / "site")
-        stub = make(sorted(Path(said[1]).glob("**/*.so")), work / "stub/libcuda.so.1")
+        stub = make(sorted(Path(output[1]).glob("**/*.so")), work / "stub/libcuda.so.1")
         paths = [arguments.build.resolve() / "python", ROOT / "python", work / "site"]
         settings = {
             "PYTHONPATH": os.pathsep.join(map(str, paths)),

@@ -112,12 +112,12 @@ class Call:
     ) -> t.List[torch.Tensor]:
         """Returns the computed results, row-major."""
         given = [args[place] if isinstance(place, int) else place for place in self._inputs]
-        said = self._frozen.place(given) if self._frozen is not None else ()
+        prepared = self._frozen.place(given) if self._frozen is not None else ()
         given = [self._ready(tensor) for tensor in given]
         results = [torch.empty(extents, dtype=dtype, device=self._place) for dtype, extents, _ in sizes]
         before = None if self._hosted.plain else self._hosted.begin(args, symbols)
         try:
-            self._run([t.data_ptr() for t in given], [t.data_ptr() for t in results], symbols, *said)
+            self._run([t.data_ptr() for t in given], [t.data_ptr() for t in results], symbols, *prepared)
         finally:
             if before is not None:
                 self._hosted.end(before)

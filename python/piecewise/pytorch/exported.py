@@ -277,7 +277,7 @@ class Program:
         symbols = self._symbols(flat)
         places = {"weight": self._kept["weights"], "argument": flat}
         given = [places[kind][i] for kind, i in self._kept["inputs"]]
-        said = self._frozen.place(given) if self._frozen is not None else ()
+        prepared = self._frozen.place(given) if self._frozen is not None else ()
         given = [self._ready(tensor) for tensor in given]
         results = [
             torch.empty([extents[dim] for dim in order], dtype=DTYPES[dtype], device=self._place).permute(
@@ -288,7 +288,7 @@ class Program:
         dense = [torch.empty(result.shape, dtype=result.dtype, device=self._place) if not result.is_contiguous() else result for result in results]
         before = self._hosted.begin((), symbols)
         try:
-            self._run([x.data_ptr() for x in given], [x.data_ptr() for x in dense], symbols, *said)
+            self._run([x.data_ptr() for x in given], [x.data_ptr() for x in dense], symbols, *prepared)
         finally:
             self._hosted.end(before)
         for result, made in zip(results, dense):

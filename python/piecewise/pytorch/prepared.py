@@ -1,4 +1,4 @@
-"""What a graph computes from its weights alone, computed once on their device, and again after PyTorch counts a change of one."""
+"""Results that depend on weights alone: computed once on their device, and again after PyTorch counts a change of a weight."""
 from __future__ import annotations
 
 import dataclasses

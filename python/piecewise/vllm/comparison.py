@@ -81,7 +81,7 @@ def matches(passes: t.Iterable[t.Any]) -> t.Dict[str, int]:
 
 
 class RulesPassManager(PostGradPassManager):
-    """vLLM's pass manager with rules: after its own passes, before them, or beside them on a copy of each graph, which only fills `table`."""
+    """vLLM's pass manager with rules: after its own passes, before them, or on a copy of each graph, which only fills `table`."""
 
     table = Table()  # of the process
 
@@ -101,7 +101,7 @@ class RulesPassManager(PostGradPassManager):
             self.passes.append(self._rules)
 
     def __call__(self, graph: torch.fx.Graph) -> None:
-        if self._place == "beside":
+        if self._place == "compare":
             self._rules(copied(graph))
         super().__call__(graph)
         done = self._rules.report[-1].done if self._rules.report else None

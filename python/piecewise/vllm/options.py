@@ -9,7 +9,7 @@ from ..pytorch.options import Options
 
 VARIABLE = "PIECEWISE_VLLM"
 RULES_VARIABLE = "PIECEWISE_VLLM_RULES"
-PLACES = ("after", "before", "beside")  # of rules, relative to vLLM's passes
+PLACES = ("after", "before", "compare")  # of rules, relative to vLLM's passes
 _KEY = "piecewise"  # in vLLM's additional config
 _OWN_CACHES = 'vLLM captures its own CUDA graphs and owns the weights: leave out `{}` from the options of "piecewise"'
 

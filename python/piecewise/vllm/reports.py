@@ -12,7 +12,7 @@ from ..pytorch.reports import GraphReport
 
 @dataclasses.dataclass
 class PieceReport:
-    """What became of one piece for one range of numbers of tokens."""
+    """The outcome for one piece and one range of token counts."""
 
     name: str  # vLLM's key
     range: t.Tuple[int, int]

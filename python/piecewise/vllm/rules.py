@@ -21,7 +21,7 @@ _CLOSE = 2  # nodes of a pattern that a near miss must match to be printed
 
 @dataclasses.dataclass(frozen=True)
 class RuleRow:
-    """What a rule did in one graph: it fired at `fired` of `places`, the places where it fired or nearly matched."""
+    """The matches of a rule in one graph: it fired at `fired` of `places`, which include near misses."""
 
     rule: str
     graph: int
@@ -51,12 +51,12 @@ class GraphRows:
         """Returns the rows of rules: by default of those that fired or nearly matched."""
         wanted = [*dict.fromkeys([*self.done.rules, *self.done.near_misses])] if rules is None else rules
         out = []
-        for said in self.done.explained(wanted) if wanted else ():
-            nearest = tuple(sorted(said["near_misses"], key=lambda miss: -max(miss["matched"], 0)))
-            fired = _sum(self.done.rules, said["rule"])
+        for explained in self.done.explained(wanted) if wanted else ():
+            nearest = tuple(sorted(explained["near_misses"], key=lambda miss: -max(miss["matched"], 0)))
+            fired = _sum(self.done.rules, explained["rule"])
             places = fired + sum(miss["count"] for miss in nearest)
             if places or rules is not None:
-                out.append(RuleRow(said["rule"], self.graph, self.range, fired, places, nearest))
+                out.append(RuleRow(explained["rule"], self.graph, self.range, fired, places, nearest))
         return out
 
     def __str__(self) -> str:
