@@ -8,6 +8,7 @@ texts as the one that a command of the page draws; PW_UPDATE_GOLDEN=1 replaces i
 commands_test.py PAGE… checks only these pages.
 """
 import html
+import json
 import os
 import re
 import shutil
@@ -69,6 +70,12 @@ def words(svg):
     return sorted(html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)<", svg.read_text(encoding="utf-8")))
 
 
+def captured(kernels):
+    """Returns the file of a captured graph that is a chain of kernels."""
+    nodes = [{"kind": "kernel", "name": f"k{i}", "grid": [i + 1, 1, 1], "block": [128, 1, 1]} for i in range(kernels)]
+    return json.dumps({"format": "piecewise.captured/1", "nodes": nodes, "edges": [[i, i + 1] for i in range(kernels - 1)]})
+
+
 class Documented(unittest.TestCase):
     def clone(self):
         folder = tempfile.TemporaryDirectory()
@@ -80,6 +87,9 @@ class Documented(unittest.TestCase):
         for below in (".zfunc", ".config/fish/completions"):
             (path / "home" / below).mkdir(parents=True)
         (path / "model.pt2").write_bytes(pt2_test.archive())
+        (path / "out/process_0001").mkdir(parents=True)
+        for number, kernels in ((1, 3), (2, 4)):
+            (path / f"out/process_0001/graph_000{number}.json").write_text(captured(kernels))
         return path
 
     def run_one(self, command, folder):

@@ -371,6 +371,24 @@ class Inductor(WithRules):
         front.inductor_pass(rules, "fuse")(graph)
         self.assertEqual([node.op for node in graph.nodes], ["placeholder", "placeholder", "output"])
 
+    def test_a_functionalised_call_reads_what_replaced_its_operand(self):
+        """The result of such a call is an item of it."""
+        if not hasattr(torch.ops._C, "rms_norm"):  # which the corpus also declares, as vLLM does
+            library = torch.library.Library("_C", "FRAGMENT")
+            library.define("rms_norm(Tensor! result, Tensor input, Tensor weight, float epsilon) -> ()")
+            library.impl("rms_norm", lambda result, input, weight, epsilon: None, "Meta")
+
+        def model(x, w):
+            norm = torch.ops._C.rms_norm.default
+            return torch.ops.higher_order.auto_functionalized(norm, result=torch.empty_like(x), input=-(-x), weight=w, epsilon=1e-6)[1]
+
+        rules = self.rules("rule twice { y = neg(neg(x: f32[*b]))  =>  y = x }\npass p = greedy { twice }\npipeline fuse { p }\n")
+        graph = make_fx(model, tracing_mode="fake")(torch.randn(4, 4), torch.randn(4)).graph
+        graph.eliminate_dead_code()
+        front.inductor_pass(rules, "fuse")(graph)
+        self.assertNotIn(torch.ops.aten.neg.default, [node.target for node in graph.nodes])
+        graph.lint()
+
     def test_parts_of_calls(self):
         """Whose meaning the library has, and of an op of the user's own, which has none."""
         rules = """

@@ -202,7 +202,7 @@ class _Back:
         for call in planned:
             self._make(last, *call)
         for user, old, new in changes["moved"]:
-            self._replace(self._nodes[user], old, new)
+            self._replace(self._reader(user, old), old, new)
         for old, new in changes["outputs"]:
             for user in (last, *self._writers(old)):
                 self._replace(user, old, new)
@@ -323,6 +323,13 @@ class _Back:
     def _writers(self, name):
         """Returns calls that copy a value into an argument: the outputs of such a graph."""
         return [user for node in self._alike(name) for user in node.users if user.target is torch.ops.aten.copy_.default]
+
+    def _reader(self, result, read):
+        """Returns the call that has a result and reads a value: a result of several is an item of its call."""
+        node = self._nodes[result]
+        while node.target is operator.getitem and not set(self._alike(read)) & set(node.all_input_nodes):
+            node = node.args[0]
+        return node
 
     def _replace(self, user, old, new):
         by = self._meant(_Ref(new))
