@@ -19,7 +19,8 @@ SKIPPED = 77
 RUNS = (
     (1, "pass_cases.py", []),
     (2, "pass_cases.py", ["allreduce"]),
-    (1, "model_cases.py", ["llama", "qwen2", "qwen3", "llama_fp8", "llama_fp8dyn", "llama_fp8block", "qwen3_fp8", "opt", "mixtral"]),
+    (1, "model_cases.py", ["llama", "qwen2", "qwen3", "llama_fp8", "llama_fp8dyn", "llama_fp8block", "qwen3_fp8", "opt"]),
+    (1, "model_cases.py", ["mixtral", "deepseek_v2", "qwen3_moe_fp8", "deepseek_v3_fp8"]),
     (2, "model_cases.py", ["llama_fp8"]),
 )
 FEWEST = 124  # matches of vLLM's passes, so that cases that stop working are noticed
