@@ -14,7 +14,7 @@ from vllm.platforms import current_platform
 
 from ..pytorch.inductor import Rewritten
 from .options import rules_of_environment
-from .rules import RulesPass, of_environment
+from .rules import RulesPass, family_of, of_environment, rank
 
 _log = logging.getLogger("vllm.piecewise")
 
@@ -54,16 +54,12 @@ class Table(t.List[Row]):
     __repr__ = __str__
 
 
-def _base(rule: str) -> str:
-    return rule.split("[")[0].split("#")[0]
-
-
 def rows(graph: int, theirs: t.Mapping[str, int], done: Rewritten) -> t.List[Row]:
     """Returns the rows of one graph: the matches of vLLM's passes by name, and what the rules did."""
     sizes = get_pass_context().compile_range
     span, left, out = (sizes.start, sizes.end), dict(done.rules), []
     for name, count in theirs.items():
-        own = {rule: left.pop(rule) for rule in list(left) if _base(rule) in FAMILIES.get(name, ())}
+        own = {rule: left.pop(rule) for rule in list(left) if family_of(rule) in FAMILIES.get(name, ())}
         out.append(Row(graph, span, name, count, sum(own.values()), own))
     if left:
         out.append(Row(graph, span, _OTHERS, 0, sum(left.values()), left))
@@ -109,6 +105,5 @@ class RulesPassManager(PostGradPassManager):
             return
         self.table += rows(len(self._rules.report) - 1, matches(self.passes), done)
         if self._folder:
-            rank = torch.distributed.get_rank() if torch.distributed.is_initialized() else 0
-            with open(os.path.join(self._folder, f"side-by-side-rank{rank}.txt"), "w", encoding="utf-8") as file:
+            with open(os.path.join(self._folder, f"side-by-side-rank{rank()}.txt"), "w", encoding="utf-8") as file:
                 file.write(f"{self.table}\n")

@@ -70,9 +70,19 @@ class GraphRows:
         return "\n".join([head, *lines, *([f"  and {counted(more, 'rule')} that matched a single node at most"] if more else [])])
 
 
+def family_of(rule: str) -> str:
+    """Returns the name of a rule without the brackets and number of its instance."""
+    return rule.split("[")[0].split("#")[0]
+
+
+def rank() -> int:
+    """Returns the rank of this process; 0 without torch.distributed."""
+    return torch.distributed.get_rank() if torch.distributed.is_initialized() else 0
+
+
 def _sum(fired: t.Mapping[str, int], rule: str) -> int:
     """Returns the rewrites of a rule, or of all instances of a family."""
-    return sum(count for name, count in fired.items() if name == rule or name.split("[")[0].split("#")[0] == rule)
+    return sum(count for name, count in fired.items() if rule in (name, family_of(name)))
 
 
 class RulesReport(t.List[GraphRows]):
@@ -135,12 +145,11 @@ class RulesPass(VllmPass):
     def _write(self) -> None:
         """Adds the last graph to the report of this rank."""
         os.makedirs(self._folder, exist_ok=True)
-        rank = torch.distributed.get_rank() if torch.distributed.is_initialized() else 0
         last = RulesReport(self.report[-1:])
         mode = "w" if len(self.report) == 1 else "a"
-        with open(os.path.join(self._folder, f"rules-rank{rank}.txt"), mode, encoding="utf-8") as file:
+        with open(os.path.join(self._folder, f"rules-rank{rank()}.txt"), mode, encoding="utf-8") as file:
             file.write(f"{last}\n")
-        with open(os.path.join(self._folder, f"rules-rank{rank}.jsonl"), mode, encoding="utf-8") as file:
+        with open(os.path.join(self._folder, f"rules-rank{rank()}.jsonl"), mode, encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in last.data())
 
     def __str__(self) -> str:
