@@ -108,6 +108,41 @@ TEST_CASE("foreign: what is written is what its name means from there on", "[gra
   CHECK(line_of(g, "q2").find("= neg(") != std::string::npos);
 }
 
+TEST_CASE("foreign: the schema of an unknown op says which copies its functionalised call returns",
+          "[graph][foreign]") {
+  const auto context = std::make_shared<Context>();
+  FxOptions options;
+  options.file = "dump.txt";
+  options.schemas["my.quant.default"] = "my.quant x:T o:Ta! caches:Lb! s:Tc!= >";
+  options.schemas["my.pair.default"] = "my.pair x:T o:Ta! > T T";
+  const auto import = import_fx(
+      context,
+      "def forward(self, x: \"f32[4]\", o: \"f32[4]\", k: \"f32[2]\", v: \"f32[3]\"):\n"
+      "    f = torch.ops.higher_order.auto_functionalized(torch.ops.my.quant.default, x = x, o = "
+      "o, "
+      "caches = [k, v], s = None)\n"
+      "    o2: \"f32[4]\" = f[1]\n    c = f[2]\n    v2: \"f32[3]\" = c[1]\n"
+      "    g = torch.ops.higher_order.auto_functionalized(torch.ops.my.pair.default, x = o2, o = "
+      "o)\n    a: \"f32[4]\" = g[0]\n    b: \"f32[4]\" = g[1]\n    o3: \"f32[4]\" = g[2]\n"
+      "    h = torch.ops.higher_order.auto_functionalized_v2(torch.ops.my.pair.default, x = o3, "
+      "_o_base_index = 0, _all_bases = [o])\n"
+      "    d: \"f32[4]\" = h[1]\n    o4: \"f32[4]\" = h[2]\n"
+      "    return (o2, v2, a, b, o3, d, o4, o)\n",
+      options);
+  INFO((import ? std::string() : render(import.error(), context->sources)));
+  REQUIRE(import);
+  const Graph& g = import->graph;
+  const auto producer = [&](std::string_view name) { return g.producer(g.find_value(name)); };
+  CHECK(g.op_of(producer("o2")).name == "my.quant.default");
+  CHECK(producer("v2") == producer("o2"));
+  CHECK(g.operand(producer("o2"), 1) == g.find_value("o"));  // a copy of it: `o` stays what it was
+  CHECK(producer("a") == producer("o3"));
+  CHECK(producer("b") == producer("o3"));
+  CHECK(g.result_count(producer("o3")) == 3);
+  CHECK(producer("d") == producer("o4"));
+  CHECK(g.is_input(g.find_value("o")));
+}
+
 TEST_CASE("foreign: a declared op of the target's name refines it, with its defaults",
           "[graph][foreign]") {
   ContextPtr context = with(

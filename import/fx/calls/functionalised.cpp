@@ -30,50 +30,92 @@ Result<Value> FunctionalisedCalls::call(const Arguments& arguments, const Site& 
   return out;
 }
 
-// Infers which arguments an unknown op writes from the number of returned ones, if their types
-// leave no choice; otherwise keeps the call as a function that returns them.
+namespace {
+
+// Returns the number of items before the written ones: an op without results returns None.
+std::size_t result_items(const std::optional<Schema>& schema) {
+  return schema ? std::max<std::size_t>(schema->results.size(), 1) : 1;
+}
+
+// Returns the part of a site that concerns the op's own results.
+Site results_site(const Site& site, std::size_t count) {
+  Site inner{site.span, site.source, false, {}, {}};
+  for (const auto& [index, item] : site.items) {
+    if (static_cast<std::size_t>(index) >= count) continue;
+    inner.bound = true;
+    if (count == 1) inner.result = item;
+    if (count > 1) inner.items[index] = item;
+  }
+  return inner;
+}
+
+// Returns the argument of a call that a schema has at a position; null if it is left out.
+Value* argument_at(Arguments& arguments, const Schema& schema, std::size_t position) {
+  if (position < arguments.positional.size()) return &arguments.positional[position];
+  for (auto& [name, value] : arguments.keywords)
+    if (name == schema.arguments[position].name) return &value;
+  return nullptr;
+}
+
+void add_tensors(Value& value, std::vector<Value*>& out) {
+  if (value.kind == Value::Kind::tensor) out.push_back(&value);
+  for (Value& item : value.items) add_tensors(item, out);
+}
+
+}  // namespace
+
+// Replaces the tensors of an argument by copies.
+void FunctionalisedCalls::copy_tensors(Value& value) {
+  if (value.kind == Value::Kind::tensor) value.handle = memory_.add_storage(value.tensor, {});
+  for (Value& item : value.items) copy_tensors(item);
+}
+
+// Returns what the copies of an argument contain after the call.
+Value FunctionalisedCalls::contents_of(const Value& copy) {
+  if (copy.kind == Value::Kind::tensor) return versions_.tensor(memory_.tensors[copy.handle].value);
+  Value out = copy;
+  for (Value& item : out.items) item = contents_of(item);
+  return out;
+}
+
+// Keeps a call of an unknown op. Its schema names the arguments that it writes. Without one, they
+// are inferred from the number of returned ones, if their types leave no choice; otherwise the call
+// is a function that returns them.
 Result<Value> FunctionalisedCalls::call_unknown(std::string_view target, const Arguments& arguments,
                                                 const Site& site, std::string why) {
-  const std::size_t given = tensors_in(arguments).size();
-  const std::size_t last =
-      site.items.empty() ? 0 : static_cast<std::size_t>(site.items.rbegin()->first);
-  std::vector<std::size_t> chosen;
-  bool certain = last > 0;
-  if (last == given) {
-    for (std::size_t i = 0; i < last; ++i) chosen.push_back(i);
-  } else {
-    certain = false;
-  }
+  const std::optional<Schema> schema = unknown_.schema(target);
   Unknown unknown{true, {}, std::move(why)};
-  if (!certain) return unknown_.keep(target, arguments, site, unknown);
-  // Copies of the arguments are written, and returned.
-  unknown.functional = false;
   Arguments copies = arguments;
-  std::vector<Value> fresh_ones;
-  const auto renew = [&](Value& value, auto&& self) -> void {
-    if (value.kind == Value::Kind::tensor) {
-      value.handle = memory_.add_storage(value.tensor, {});
-      fresh_ones.push_back(value);
-    }
-    for (Value& item : value.items) self(item, self);
-  };
-  for (Value& value : copies.positional) renew(value, renew);
-  for (auto& [name, value] : copies.keywords) renew(value, renew);
-  Site inner{site.span, site.source, site.items.contains(0), {}, {}};
-  if (auto first = site.items.find(0); first != site.items.end()) inner.result = first->second;
+  std::vector<Value*> written;
+  if (schema) {
+    for (std::size_t i = 0; i < schema->arguments.size(); ++i)
+      if (schema->arguments[i].written) written.push_back(argument_at(copies, *schema, i));
+  } else {
+    const std::size_t last =
+        site.items.empty() ? 0 : static_cast<std::size_t>(site.items.rbegin()->first);
+    if (last == 0 || last != tensors_in(arguments).size())
+      return unknown_.keep(target, arguments, site, unknown);
+    for (Value& value : copies.positional) add_tensors(value, written);
+    for (auto& [name, value] : copies.keywords) add_tensors(value, written);
+  }
+  unknown.functional = false;
+  for (Value* value : written)
+    if (value != nullptr) copy_tensors(*value);
+  const std::size_t count = result_items(schema);
   const std::size_t first_new = graph_.node_bound();
-  Result<Value> returned = unknown_.keep(target, copies, inner, unknown);
-  if (!returned) return returned;
+  const Value returned = PW_TRY(unknown_.keep(target, copies, results_site(site, count), unknown));
   name_call(first_new, site);
   Value out;
   out.kind = Value::Kind::list;
-  out.items.push_back(*returned);
-  for (std::size_t i : chosen) {
-    const ValueId contents = memory_.tensors[fresh_ones[i].handle].value;
-    auto wanted = site.items.find(static_cast<int>(i) + 1);
-    if (wanted != site.items.end() && !wanted->second.name.empty())
-      emitter_.rename(contents, wanted->second.name);
-    out.items.push_back(versions_.tensor(contents));
+  if (count > 1) out.items = returned.items;
+  if (count == 1) out.items.push_back(returned);
+  for (const Value* value : written) {
+    Value contents = value == nullptr ? Value() : contents_of(*value);
+    auto wanted = site.items.find(static_cast<int>(out.items.size()));
+    if (contents.kind == Value::Kind::tensor && wanted != site.items.end() &&
+        !wanted->second.name.empty())
+      emitter_.rename(contents.tensor, wanted->second.name);
+    out.items.push_back(std::move(contents));
   }
   return out;
 }
@@ -113,8 +155,8 @@ Result<Value> FunctionalisedCalls::call_v2(const Arguments& arguments, const Sit
     unknown.arguments.push_back(argument);
   }
   // A base's name goes to its new contents where an argument is the whole of it.
-  Site call_site{site.span, site.source, site.items.contains(0), {}, {}};
-  if (auto first = site.items.find(0); first != site.items.end()) call_site.result = first->second;
+  std::size_t count = result_items(unknown_.schema(target));
+  const Site call_site = results_site(site, count);
   const std::size_t first_new = graph_.node_bound();
   std::optional<Outcome> known = PW_TRY(known_.make(target, inner, call_site, false, unknown.why));
   Value returned;
@@ -122,6 +164,7 @@ Result<Value> FunctionalisedCalls::call_v2(const Arguments& arguments, const Sit
     for (const auto& [argument, contents] : known->written)
       if (argument.handle.valid()) PW_TRY(versions_.write(argument.handle, contents, site));
     if (!known->results.empty()) returned = calls_.as_result(*known, inner, first_new, target);
+    if (!unknown_.schema(target)) count = std::max<std::size_t>(known->results.size(), 1);
   } else {
     Result<Value> kept = unknown_.keep(target, inner, call_site, unknown);
     if (!kept) return kept;
@@ -130,11 +173,12 @@ Result<Value> FunctionalisedCalls::call_v2(const Arguments& arguments, const Sit
   }
   Value out;
   out.kind = Value::Kind::list;
-  out.items.push_back(std::move(returned));
-  for (std::size_t i = 0; i < bases.size(); ++i) {
-    ValueId now = PW_TRY(versions_.read(bases[i].handle, site));
-    auto wanted = site.items.find(static_cast<int>(i) + 1);
-    if (wanted != site.items.end() && !wanted->second.name.empty() && now != bases[i].tensor) {
+  if (count > 1) out.items = std::move(returned.items);
+  if (count == 1) out.items.push_back(std::move(returned));
+  for (const Value& base : bases) {
+    ValueId now = PW_TRY(versions_.read(base.handle, site));
+    auto wanted = site.items.find(static_cast<int>(out.items.size()));
+    if (wanted != site.items.end() && !wanted->second.name.empty() && now != base.tensor) {
       PW_TRY(emitter_.check_stated(now, wanted->second, target));
       if (graph_.value_name(now) != wanted->second.name) emitter_.rename(now, wanted->second.name);
     }

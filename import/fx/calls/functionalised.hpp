@@ -35,6 +35,8 @@ class FunctionalisedCalls {
  private:
   Result<Value> call_unknown(std::string_view target, const Arguments& arguments, const Site& site,
                              std::string why);
+  void copy_tensors(Value& value);
+  Value contents_of(const Value& copy);
   void name_call(std::size_t first_new, const Site& site);
   Result<Value> argument_of_base(const Arguments& arguments, const std::string& name,
                                  const std::vector<Value>& bases, std::string_view target,

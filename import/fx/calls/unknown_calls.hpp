@@ -58,6 +58,10 @@ class UnknownCalls {
   /// Sets whether calls without a schema have no effect either.
   void set_pure(bool pure) { pure_ = pure; }
 
+  /// Returns the schema of a target, if it is known.
+  [[nodiscard]] std::optional<Schema> schema(std::string_view target) const {
+    return schema_of(options_, target);
+  }
   /// Keeps a call.
   Result<Value> keep(std::string_view target, const Arguments& arguments, const Site& site,
                      const Unknown& unknown = {});
