@@ -74,6 +74,14 @@ function(pw_headers name)
   target_precompile_headers(${name} PRIVATE "${PROJECT_SOURCE_DIR}/cmake/precompiled.hpp")
 endfunction()
 
+# pw_vectorized(SOURCE …): sources whose loops are worth full vectorisation whatever the build's own level.
+function(pw_vectorized)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Asan")
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-O3")
+  endif()
+endfunction()
+
 # pw_program(NAME [INSTALL] [COLD] [SOURCES …] [DEPS …]): an executable in bin/; none while there are no sources.
 function(pw_program name)
   cmake_parse_arguments(ARG "INSTALL;COLD" "" "SOURCES;DEPS" ${ARGN})

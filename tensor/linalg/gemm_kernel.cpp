@@ -65,17 +65,17 @@ void run_tile(std::int64_t rows, const BlockTile<Scalar>& tile) {
 
 void turn_four(const float* from, std::int64_t step, float* to, std::int64_t to_step) {
   typedef float Four __attribute__((vector_size(16), aligned(4)));
-  typedef int Places __attribute__((vector_size(16)));
   const auto row = [&](std::int64_t i) { return *reinterpret_cast<const Four*>(from + i * step); };
   const auto put = [&](std::int64_t i, Four v) { *reinterpret_cast<Four*>(to + i * to_step) = v; };
   const Four a = row(0), b = row(1), c = row(2), d = row(3);
-  const Places low{0, 4, 1, 5}, high{2, 6, 3, 7}, left{0, 1, 4, 5}, right{2, 3, 6, 7};
-  const Four ab = __builtin_shuffle(a, b, low), cd = __builtin_shuffle(c, d, low),
-             ab_high = __builtin_shuffle(a, b, high), cd_high = __builtin_shuffle(c, d, high);
-  put(0, __builtin_shuffle(ab, cd, left));
-  put(1, __builtin_shuffle(ab, cd, right));
-  put(2, __builtin_shuffle(ab_high, cd_high, left));
-  put(3, __builtin_shuffle(ab_high, cd_high, right));
+  const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+             cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+             ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+             cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  put(0, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
+  put(1, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
+  put(2, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
+  put(3, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
 }
 
 template <class Scalar>
