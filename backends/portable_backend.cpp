@@ -31,7 +31,7 @@ Result<std::unique_ptr<Executable>> PortableBackend::compile(const Graph& piece)
     out = std::move(*loaded);
     return true;
   };
-  const std::string bytes = PW_TRY(cache_->get("backend", key.digest(), make, usable));
+  const std::string bytes = PW_TRY(cache_->get("backend", key.of(name()), make, usable));
   ++(made ? saved_ : loaded_);
   if (out) return out;
   return load(piece, bytes);

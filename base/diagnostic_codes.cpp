@@ -726,6 +726,8 @@ constexpr DiagnosticCode kCodes[] = {
     {"PW1440", "no op has this name", "`pwr ops` lists all ops", nothing_found, true},
     {"PW1441", "no test is selected", "leave out --only, or name files that have tests",
      nothing_found, true},
+    {"PW1447", "no cached object, or more than one, has a key with these first digits",
+     "`pwr cache why` lists the keys", nothing_found, true},
     {"PW1450", "candidates cannot be compiled, because NVRTC is missing",
      "`pwr doctor` shows where it is searched for", missing_capability, true},
     {"PW1451", "SQLite, which studies need, is missing: its library, or its header at build time",

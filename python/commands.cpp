@@ -550,6 +550,16 @@ void add_machine_commands(py::module_& module) {
       "cache_verify", [] { return rows(verified_table(need_cache(verify_kept_kernels()))); },
       "Reads every cached kernel and removes damaged ones: rows of what and number.");
   module.def(
+      "cache_why",
+      [](const std::string& key, std::size_t newest) {
+        return rows(
+            need_cache(key.empty() ? explain_kept_kernels(newest) : explain_kept_kernel(key)));
+      },
+      py::arg("key") = "", py::arg("newest") = 20,
+      "Explains the newest cached objects: rows of made_at, kind, subject, key and changes. With "
+      "the "
+      "first digits of a key: rows of part, value and before.");
+  module.def(
       "cache_clear", [] { return rows(cleared_table(need_cache(clear_kept_kernels()))); },
       "Removes all cached kernels: a row of what and number.");
   module.def(

@@ -2,6 +2,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <dlfcn.h>
@@ -26,22 +27,24 @@ std::string module_identity() {
   return file_stamp(info.dli_fname);
 }
 
-/// Returns a digest of the parts, this build, its library, and all rules of the session.
-std::string key_of(const Context& context, const std::vector<std::string>& parts) {
+using NamedParts = std::vector<std::pair<std::string, std::string>>;
+
+/// Returns a key of the parts, this build, its library, and all rules of the session.
+KeyParts key_of(const Context& context, const NamedParts& parts) {
   static const std::string build = module_identity(), library = library_digest();
   KeyParts key;
   key.add("build", build).add("library", library);
   for (std::uint32_t i = 0; i < context.sources.size(); ++i)
     key.add(context.sources.name(SourceId{i}), context.sources.text(SourceId{i}));
-  for (const std::string& part : parts) key.add("part", part);
-  return key.digest();
+  for (const auto& [name, value] : parts) key.add(name, value);
+  return key;
 }
 
-py::bytes keep(const ContextPtr& context, const std::string& kind,
-               const std::vector<std::string>& parts, const py::function& make) {
+py::bytes keep(const ContextPtr& context, const std::string& kind, const std::string& subject,
+               const NamedParts& parts, const py::function& make) {
   CompileCache cache(CacheOptions::from_environment());
   std::exception_ptr raised;
-  auto kept = cache.get(kind, key_of(*context, parts), [&]() -> Result<std::string> {
+  auto kept = cache.get(kind, key_of(*context, parts).of(subject), [&]() -> Result<std::string> {
     try {
       return make().cast<std::string>();
     } catch (...) {
@@ -57,16 +60,16 @@ py::bytes keep(const ContextPtr& context, const std::string& kind,
 
 void add_kept(py::class_<Context, ContextPtr>& session) {
   session.def(
-      "keep", &keep, py::arg("kind"), py::arg("parts"), py::arg("make"),
-      "Returns the cached bytes for these parts, this build and the rules loaded so far; if "
-      "there are none, calls `make` and caches its result.");
+      "keep", &keep, py::arg("kind"), py::arg("subject"), py::arg("parts"), py::arg("make"),
+      "Returns the cached bytes for these named parts, this build and the rules loaded so far; if "
+      "there are none, calls `make` and caches its result. `pwr cache why` prints the subject.");
   session.def(
       "digest",
-      [](const ContextPtr& context, const std::vector<std::string>& parts) {
-        return key_of(*context, parts);
+      [](const ContextPtr& context, const NamedParts& parts) {
+        return key_of(*context, parts).digest();
       },
       py::arg("parts"),
-      "Returns the SHA-256 of these parts, this build and the rules loaded so far.");
+      "Returns the SHA-256 of these named parts, this build and the rules loaded so far.");
 }
 
 }  // namespace pw::python

@@ -18,11 +18,11 @@ Kernels::Kernels(Toolchain toolchain, EmitOptions options, std::shared_ptr<Compi
       flags_(compiler_flags(options, !processor_.empty())) {}
 
 /// Everything that determines the bytes of an object.
-std::string Kernels::key(const std::string& source, const std::string& compiler) const {
+KeyParts Kernels::key(const std::string& source, const std::string& compiler) const {
   KeyParts parts;
   parts.add("schema", "cpu 1").add("compiler", compiler);
   for (const std::string& flag : flags_) parts.add("flag", flag);
-  return parts.add("processor", processor_).add("source", source).digest();
+  return parts.add("processor", processor_).add("source", source);
 }
 
 Kernels::Entry Kernels::make(const std::string& text) {

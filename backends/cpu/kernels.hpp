@@ -43,7 +43,7 @@ class Kernels {
   static Entry loaded(const std::string& bytes);
   /// Returns the cache key of a source's object for one compiler; with an empty `compiler` the key
   /// is valid for any.
-  [[nodiscard]] std::string key(const std::string& source, const std::string& compiler) const;
+  [[nodiscard]] KeyParts key(const std::string& source, const std::string& compiler) const;
 
   Toolchain toolchain_;
   EmitOptions options_;

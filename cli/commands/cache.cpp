@@ -25,24 +25,46 @@ void run_clear(const Options& options) {
   print_out(cleared_table(session.need(clear_kept_kernels())).print(options.format));
 }
 
+struct WhyArgs {
+  std::string key;
+  std::size_t newest = 20;
+};
+
+void run_why(const Options& options, const WhyArgs& args) {
+  const Session session(options);
+  const Table table = session.need(args.key.empty() ? explain_kept_kernels(args.newest)
+                                                    : explain_kept_kernel(args.key));
+  print_out(table.print(options.format));
+  if (table.empty()) session.say("the cache has no object");
+}
+
 }  // namespace
 
 void add_cache_commands(CLI::App& app, const Options& options) {
-  auto* sub = app.add_subcommand("cache", "Inspect, verify or clear the cache of compiled kernels");
+  auto* sub = app.add_subcommand("cache",
+                                 "Inspect, explain, verify or clear the cache of compiled kernels");
   sub->require_subcommand(1);
   sub->add_subcommand("stats", "Print the size of the cache and its hit counts")
       ->callback([&options] { run_stats(options); });
   sub->add_subcommand("verify",
                       "Check every object; remove damaged ones, and exit with 1 if there are any")
       ->callback([&options] { run_verify(options); });
+  const auto args = std::make_shared<WhyArgs>();
+  auto* why =
+      sub->add_subcommand("why", "List what was compiled last, and which part of its key was new");
+  why->add_option("key", args->key, "first digits of a key: list all parts of that key");
+  why->add_option("--newest", args->newest, "number of objects to list")->capture_default_str();
+  why->callback([&options, args] { run_why(options, *args); });
   sub->add_subcommand("clear", "Remove all objects")->callback([&options] { run_clear(options); });
   sub->footer(
       "The folder is $PWR_CACHE_DIR, else piecewise under $XDG_CACHE_HOME or ~/.cache; you must "
       "own it,\n"
       "and others must have no access. $PWR_CACHE_READ_ONLY_DIR names a second, read-only cache.\n"
       "PWR_DISABLE_CACHE=1 disables both.\n"
-      "Example:\n"
-      "  pwr cache stats --format json");
+      "Examples:\n"
+      "  pwr cache stats --format json\n"
+      "  pwr cache why\n"
+      "  pwr cache why 3f2a");
 }
 
 }  // namespace pw::cli

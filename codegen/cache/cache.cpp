@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/assert.hpp"
 #include "base/io/file.hpp"
 #include "base/io/read_paths.hpp"
 #include "codegen/cache/digest.hpp"
@@ -93,7 +92,7 @@ CompileCache::CompileCache(CacheOptions options) : options_(std::move(options)) 
   for (const std::string& folder : {options_.folder, options_.read_only})
     if (!folder.empty()) ignore_reads_below(folder);
   if (options_.folder.empty()) return;
-  for (const char* part : {"/objects", "/locks", "/names"}) {
+  for (const char* part : {"/objects", "/locks", "/names", "/origins"}) {
     std::error_code ignored;
     fs::create_directory(options_.folder + part, ignored);
   }
@@ -154,18 +153,26 @@ void CompileCache::unwritten(const std::string& why) {
   if (unwritten_++ == 0) unwritten_why_ = why;
 }
 
-void CompileCache::write(const std::string& path, const std::string& bytes) {
+bool CompileCache::write(const std::string& path, const std::string& bytes) {
   const fs::path parent = fs::path(path).parent_path();
   std::error_code error;
   fs::create_directory(parent, error);
   const std::string temporary =
       fmt::format("{}/{}{}-{}", parent.string(), kTemporary, ::getpid(), ++serial_);
-  if (const std::string why = write_durably(temporary, path, bytes); !why.empty()) unwritten(why);
+  const std::string why = write_durably(temporary, path, bytes);
+  if (!why.empty()) unwritten(why);
+  return why.empty();
 }
 
-void CompileCache::keep(const std::string& kind, const std::string& key,
+void CompileCache::keep(const std::string& kind, const std::string& key, const KeyParts& parts,
                         const std::string& payload) {
-  write(object_path(options_.folder, key), seal_object(kind, key, payload));
+  if (write(object_path(options_.folder, key), seal_object(kind, key, payload)))
+    write(origin_path(options_.folder, key),
+          seal_object("origin", key, written_origin(kind, parts)));
+}
+
+std::vector<ObjectOrigin> CompileCache::origins() const {
+  return options_.folder.empty() ? std::vector<ObjectOrigin>() : read_origins(options_.folder);
 }
 
 void CompileCache::remember(const std::string& name, const std::string& key) {
@@ -187,28 +194,35 @@ std::string CompileCache::recall(const std::string& name) const {
   return {};
 }
 
-Result<std::string> CompileCache::get(const std::string& kind, const std::string& key,
+Result<std::string> CompileCache::get(const std::string& kind, const KeyParts& key,
                                       const std::function<Result<std::string>()>& make,
                                       const std::function<bool(const std::string&)>& usable) {
-  PW_ASSERT(is_digest(key), "a key is a digest");
+  return object_of(kind, key.digest(), key, make, usable);
+}
+
+Result<std::string> CompileCache::object_of(const std::string& kind, const std::string& key,
+                                            const KeyParts& parts,
+                                            const std::function<Result<std::string>()>& make,
+                                            const std::function<bool(const std::string&)>& usable) {
   if (options_.sealed) return unsealed(kind, key, usable);
-  auto out = found_or_made(kind, key, make, usable);
+  auto out = found_or_made(kind, key, parts, make, usable);
   if (out && options_.collected) options_.collected->add(key, *out);
   return out;
 }
 
 Result<std::string> CompileCache::get_compiled(
     const std::string& kind, const std::string& compiler,
-    const std::function<std::string(const std::string&)>& key,
+    const std::function<KeyParts(const std::string&)>& key,
     const std::function<Result<std::string>()>& make,
     const std::function<bool(const std::string&)>& usable) {
-  const std::string any = key("any");
+  const std::string any = key("any").digest();
   const bool elsewhere = compiler.empty() || sealed();
   const std::string recalled = elsewhere ? recall(any) : "";
-  const std::string own = recalled.empty() ? key(compiler) : recalled;
+  const KeyParts parts = key(compiler);
+  const std::string own = recalled.empty() ? parts.digest() : recalled;
   bool used = false;
-  auto object =
-      get(kind, own, make, [&](const std::string& bytes) { return used = usable(bytes); });
+  auto object = object_of(kind, own, parts, make,
+                          [&](const std::string& bytes) { return used = usable(bytes); });
   if (object && used && !elsewhere) remember(any, own);
   return object;
 }
@@ -229,7 +243,7 @@ Result<std::string> CompileCache::unsealed(const std::string& kind, const std::s
 }
 
 Result<std::string> CompileCache::found_or_made(
-    const std::string& kind, const std::string& key,
+    const std::string& kind, const std::string& key, const KeyParts& parts,
     const std::function<Result<std::string>()>& make,
     const std::function<bool(const std::string&)>& usable) {
   std::string payload;
@@ -255,7 +269,7 @@ Result<std::string> CompileCache::found_or_made(
   auto made = make();
   if (!made) return made;
   ++made_;
-  if (usable(*made)) keep(kind, key, *made);
+  if (usable(*made)) keep(kind, key, parts, *made);
   return made;
 }
 
@@ -294,8 +308,9 @@ std::size_t CompileCache::clear() {
   for (const auto& lock : fs::directory_iterator(options_.folder + "/locks", ignored))
     fs::remove(lock.path(), ignored);
   fs::remove(options_.folder + "/counts", ignored);
-  for (const auto& part : fs::directory_iterator(options_.folder + "/names", ignored))
-    fs::remove_all(part.path(), ignored);
+  for (const char* const folder : {"/names", "/origins"})
+    for (const auto& part : fs::directory_iterator(options_.folder + folder, ignored))
+      fs::remove_all(part.path(), ignored);
   return objects;
 }
 

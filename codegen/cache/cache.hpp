@@ -13,7 +13,9 @@
 #include <string>
 
 #include "base/diagnostic.hpp"
+#include "codegen/cache/digest.hpp"
 #include "codegen/cache/objects.hpp"
+#include "codegen/cache/origins.hpp"
 
 namespace pw {
 
@@ -52,12 +54,12 @@ class CompileCache {
   /// Adds this process's counts to the folder's.
   ~CompileCache();
 
-  /// Returns the object of a key (64 hexadecimal digits), or calls `make`, whose errors are
-  /// returned and not stored. Thread-safe: concurrent requests for one key, in any processes,
-  /// compile it once. A stored object that `usable` rejects is removed like one with a wrong
-  /// checksum; a new object that it rejects is returned but not stored.
+  /// Returns the object of a key, or calls `make`, whose errors are returned and not stored.
+  /// Thread-safe: concurrent requests for one key, in any processes, compile it once. A stored
+  /// object that `usable` rejects is removed like one with a wrong checksum; a new object that it
+  /// rejects is returned but not stored.
   Result<std::string> get(
-      const std::string& kind, const std::string& key,
+      const std::string& kind, const KeyParts& key,
       const std::function<Result<std::string>()>& make,
       const std::function<bool(const std::string&)>& usable = [](const std::string&) {
         return true;
@@ -67,7 +69,7 @@ class CompileCache {
   /// empty) or the cache is sealed, returns the object that any compiler made last for `key`.
   Result<std::string> get_compiled(
       const std::string& kind, const std::string& compiler,
-      const std::function<std::string(const std::string& compiler)>& key,
+      const std::function<KeyParts(const std::string& compiler)>& key,
       const std::function<Result<std::string>()>& make,
       const std::function<bool(const std::string&)>& usable = [](const std::string&) {
         return true;
@@ -91,11 +93,18 @@ class CompileCache {
 
   /// Reads every object; with `repair`, removes bad objects and leftovers.
   CacheContents inspect(bool repair);
+  /// Returns what the stored objects are made from, the newest first.
+  [[nodiscard]] std::vector<ObjectOrigin> origins() const;
   /// Removes all objects and the counts, and returns the number of objects.
   std::size_t clear();
 
  private:
+  Result<std::string> object_of(const std::string& kind, const std::string& key,
+                                const KeyParts& parts,
+                                const std::function<Result<std::string>()>& make,
+                                const std::function<bool(const std::string&)>& usable);
   Result<std::string> found_or_made(const std::string& kind, const std::string& key,
+                                    const KeyParts& parts,
                                     const std::function<Result<std::string>()>& make,
                                     const std::function<bool(const std::string&)>& usable);
   Result<std::string> unsealed(const std::string& kind, const std::string& key,
@@ -103,8 +112,9 @@ class CompileCache {
   [[nodiscard]] std::string object_path(const std::string& base, const std::string& key) const;
   bool find(const std::string& base, const std::string& key,
             const std::function<bool(const std::string&)>& usable, std::string& payload);
-  void write(const std::string& path, const std::string& bytes);
-  void keep(const std::string& kind, const std::string& key, const std::string& payload);
+  bool write(const std::string& path, const std::string& bytes);
+  void keep(const std::string& kind, const std::string& key, const KeyParts& parts,
+            const std::string& payload);
   void unwritten(const std::string& why);
 
   CacheOptions options_;

@@ -3,6 +3,8 @@
 // EVP, which the manual prefers, would bring 4 MB of providers into each program.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <array>
+#include <charconv>
+#include <optional>
 
 #include <openssl/sha.h>
 
@@ -34,6 +36,31 @@ KeyParts& KeyParts::add(std::string_view name, std::string_view value) {
   text_ += std::to_string(value.size()) + ":";
   text_ += value;
   return *this;
+}
+
+KeyParts& KeyParts::of(std::string_view subject) {
+  subject_ = subject;
+  return *this;
+}
+
+std::vector<KeyPart> KeyParts::read(std::string_view text) {
+  const auto next = [&]() -> std::optional<std::string> {
+    std::size_t size = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+    const auto digits = static_cast<std::size_t>(end - text.data());
+    if (error != std::errc() || digits >= text.size() || size > text.size() - digits - 1)
+      return std::nullopt;
+    std::string out(text.substr(digits + 1, size));
+    text.remove_prefix(digits + 1 + size);
+    return out;
+  };
+  std::vector<KeyPart> out;
+  while (!text.empty()) {
+    auto name = next(), value = name ? next() : std::nullopt;
+    if (!value) break;
+    out.push_back({std::move(*name), std::move(*value)});
+  }
+  return out;
 }
 
 }  // namespace pw

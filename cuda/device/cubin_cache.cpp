@@ -26,15 +26,16 @@ std::string normalised(const std::string& source) {
 }
 
 /// `compiler`: identity of the compiler; empty if any may be used.
-std::string key_of(const std::string& compiler, const Kernel& kernel, const Target& target) {
+KeyParts key_of(const std::string& compiler, const Kernel& kernel, const Target& target) {
   KeyParts parts;
+  parts.of(kernel.name);
   parts.add("schema", "cuda 1").add("nvrtc", compiler);
   for (const std::string& option : nvrtc_options(target)) parts.add("option", option);
-  return parts.add("source", normalised(source_file(kernel))).digest();
+  return parts.add("source", normalised(source_file(kernel)));
 }
 
 std::string prepared_path(const std::string& folder, const Kernel& kernel, const Target& target) {
-  return fmt::format("{}/{}.cubin", folder, key_of("", kernel, target));
+  return fmt::format("{}/{}.cubin", folder, key_of("", kernel, target).digest());
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ Result<std::string> host_object(const std::string& source, CompileCache* cache) 
     KeyParts parts;
     parts.add("schema", "host 1").add("compiler", compiler);
     for (const std::string& flag : flags) parts.add("flag", flag);
-    return parts.add("source", source).digest();
+    return parts.add("source", source);
   };
   return cache->get_compiled("host", toolchain.identity, key, compile);
 }

@@ -165,7 +165,7 @@ RuleJudgement ProofStore::get(const LoadedRules& rules, RuleId rule, const std::
   key.add("version", proof_version()).add("kind", kind).add("rule", *read_of);
   std::optional<RuleJudgement> made;
   const auto text = cache_->get(
-      "proof", key.digest(),
+      "proof", key.of(rules.set.rules[rule].name),
       [&]() -> Result<std::string> {
         made = judge();
         return written(*made);

@@ -10,7 +10,7 @@ import os
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 import _piecewise
-from _piecewise import Graph, Rules, Session as _Session, cache_clear, cache_stats, cache_verify, doctor, format_rules, code_meaning
+from _piecewise import Graph, Rules, Session as _Session, cache_clear, cache_stats, cache_verify, cache_why, doctor, format_rules, code_meaning
 
 __all__ = [
     "bench",
@@ -19,6 +19,7 @@ __all__ = [
     "cache_clear",
     "cache_stats",
     "cache_verify",
+    "cache_why",
     "check",
     "compile",
     "doctor",

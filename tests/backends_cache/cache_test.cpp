@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr uid_t kNobody = 65534;
 
 std::string get(CompileCache& cache, int i) {
-  auto got = cache.get("test", key_of(i), [&]() -> Result<std::string> { return object_of(i); });
+  auto got = cache.get("test", parts_of(i), [&]() -> Result<std::string> { return object_of(i); });
   return got ? *got : "";
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("cache: an object is made once, then found, also by the next process",
 TEST_CASE("cache: an error is returned and not kept", "[cache]") {
   const PrivateFolder folder;
   CompileCache cache({folder.path(), ""});
-  auto failed = cache.get("test", key_of(1), []() -> Result<std::string> {
+  auto failed = cache.get("test", parts_of(1), []() -> Result<std::string> {
     return fail(error_in("maker", "PW1223", "no"));
   });
   CHECK(!failed);
@@ -187,13 +187,13 @@ TEST_CASE("cache: an object that its user refuses is thrown away, and made again
   int made = 0;
   const auto make = [&]() -> Result<std::string> { return "object " + std::to_string(++made); };
   const auto not_first = [](const std::string& bytes) { return bytes != "object 1"; };
-  CHECK(cache.get("test", key_of(1), make).value() == "object 1");
-  CHECK(cache.get("test", key_of(1), make, not_first).value() == "object 2");
+  CHECK(cache.get("test", parts_of(1), make).value() == "object 1");
+  CHECK(cache.get("test", parts_of(1), make, not_first).value() == "object 2");
   CHECK(cache.counts().evicted == 1);
-  CHECK(cache.get("test", key_of(1), make, not_first).value() == "object 2");
+  CHECK(cache.get("test", parts_of(1), make, not_first).value() == "object 2");
   const auto none = [](const std::string&) { return false; };
-  CHECK(cache.get("test", key_of(2), make, none).value() == "object 3");  // but not kept
-  CHECK(cache.get("test", key_of(2), make).value() == "object 4");
+  CHECK(cache.get("test", parts_of(2), make, none).value() == "object 3");  // but not kept
+  CHECK(cache.get("test", parts_of(2), make).value() == "object 4");
 }
 
 TEST_CASE("cache: a name leads to the key that was remembered last", "[cache]") {

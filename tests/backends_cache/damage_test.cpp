@@ -17,7 +17,8 @@ void write_raw(const std::string& path, const std::string& bytes) {
 
 void fill(CompileCache& cache, int objects) {
   for (int i = 0; i < objects; ++i) {
-    auto got = cache.get("test", key_of(i), [&]() -> Result<std::string> { return object_of(i); });
+    auto got =
+        cache.get("test", parts_of(i), [&]() -> Result<std::string> { return object_of(i); });
     REQUIRE(got);
     CHECK(*got == object_of(i));
   }

@@ -18,7 +18,8 @@
 
 namespace pw::test {
 
-inline std::string key_of(int i) { return KeyParts().add("number", std::to_string(i)).digest(); }
+inline KeyParts parts_of(int i) { return KeyParts().add("number", std::to_string(i)); }
+inline std::string key_of(int i) { return parts_of(i).digest(); }
 inline std::string object_of(int i) {
   return std::string(static_cast<std::size_t>(1000 + 37 * i), static_cast<char>('a' + i % 26)) +
          std::to_string(i);

@@ -49,7 +49,7 @@ TEST_CASE("cache: a process killed in the middle of 200 writes leaves whole obje
     if (child == 0) {
       CompileCache cache({folder.path(), ""});
       for (int i = round * kObjects; i < (round + 1) * kObjects; ++i)
-        (void)cache.get("test", key_of(i),
+        (void)cache.get("test", parts_of(i),
                         [&]() -> Result<std::string> { return large_object(i); });
       ::_exit(0);
     }
@@ -73,7 +73,7 @@ TEST_CASE("cache: a process killed in the middle of 200 writes leaves whole obje
   CompileCache cache({folder.path(), ""});
   for (int i = 0; i < kObjects; ++i) {
     auto got =
-        cache.get("test", key_of(i), [&]() -> Result<std::string> { return large_object(i); });
+        cache.get("test", parts_of(i), [&]() -> Result<std::string> { return large_object(i); });
     REQUIRE(got);
     REQUIRE(*got == large_object(i));
   }

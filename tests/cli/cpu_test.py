@@ -81,6 +81,32 @@ class Cpu(unittest.TestCase):
         self.assertEqual(pwr("cache", "clear", PWR_CACHE_DIR=self.cache).returncode, 0)
         self.assertNotIn("objects of cpu", self.stats())
 
+    def why(self, *args):
+        done = pwr("cache", "why", "--format", "json", *args, PWR_CACHE_DIR=self.cache)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_why_a_rule_was_judged_again(self):
+        rules = Path(self.folder.name, "rules.pwr")
+        for pattern in ("x / 1.0", "x * 1.0", "x * 1.0"):
+            rules.write_text(f"rule unit {{\n  y = {pattern}\n  =>\n  y = x\n}}\nrule twice {{\n  y = neg(neg(x))\n  =>\n  y = x\n}}\n")
+            self.assertEqual(pwr("prove", "-r", str(rules), "unit", "twice", PWR_CACHE_DIR=self.cache).returncode, 0)
+        newest, *older = self.why()
+        self.assertEqual([(row["kind"], row["subject"]) for row in (newest, *older)], [("proof", "unit"), ("proof", "twice"), ("proof", "unit")])
+        self.assertEqual(len(newest["changes"]), 1)
+        self.assertRegex(newest["changes"][0], r"^rule, line \d+: `  y = x / 1.0` became `  y = x \* 1.0`$")
+        parts = {row["part"]: row for row in self.why(newest["key"][:20])}
+        self.assertIn("x * 1.0", parts["rule"]["value"])
+        self.assertIn("became", parts["rule"]["before"])
+        self.assertIsNone(parts["version"]["before"])
+        self.assertEqual(len(self.why("--newest", "1")), 1)
+        for key in ("0" * 64, "xyz"):
+            done = pwr("cache", "why", key, PWR_CACHE_DIR=self.cache)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn("0 objects in", done.stderr)
+        self.assertEqual(pwr("cache", "clear", PWR_CACHE_DIR=self.cache).returncode, 0)
+        self.assertEqual(self.why(), [])
+
     def test_a_folder_that_others_can_write_to_is_refused(self):
         os.mkdir(self.cache)
         os.chmod(self.cache, 0o777)

@@ -108,7 +108,7 @@ TEST_CASE("foreign: what is written is what its name means from there on", "[gra
   CHECK(line_of(g, "q2").find("= neg(") != std::string::npos);
 }
 
-TEST_CASE("foreign: the schema of an unknown op says which copies its functionalised call returns",
+TEST_CASE("foreign: a functionalised unknown call returns the copies that its schema names",
           "[graph][foreign]") {
   const auto context = std::make_shared<Context>();
   FxOptions options;

@@ -402,6 +402,12 @@ class Commands(unittest.TestCase):
         self.in_cache("cache")
         self.assertEqual(pw.cache_verify(), self.json("cache", "verify"))
 
+    def compare_cache_why(self):
+        self.in_cache("cache")
+        self.assertEqual(pw.cache_why(), self.json("cache", "why"))
+        key = pw.cache_why(newest=1)[0]["key"]
+        self.assertEqual(pw.cache_why(key), self.json("cache", "why", key))
+
     def compare_cache_clear(self):
         self.in_cache("cache to clear")
         held = sum(row["number"] for row in pw.cache_stats() if row["what"].startswith("objects of"))

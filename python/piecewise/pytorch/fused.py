@@ -129,7 +129,7 @@ def operator_of(graph: _piecewise.Graph, place: torch.device) -> torch._ops.OpOv
     text = graph.json()
     name = _name_of(graph.nodes[-1].op, text)
     _defined(name, text, place)
-    _piecewise.Session().keep(_KIND, [name], text.encode)
+    _piecewise.Session().keep(_KIND, name, [("name", name)], text.encode)
     return getattr(torch.ops.piecewise, name).default
 
 
@@ -166,7 +166,7 @@ class _Namespace(torch._ops._OpNamespace):
             if name in _begun or not re.fullmatch(r"\w+_[0-9a-f]{16}", name):
                 raise
         try:
-            text = _piecewise.Session().keep(_KIND, [name], functools.partial(_missing, name)).decode()
+            text = _piecewise.Session().keep(_KIND, name, [("name", name)], functools.partial(_missing, name)).decode()
         except LookupError as why:
             raise AttributeError(str(why)) from None
         if not name.endswith(hashlib.sha256(text.encode()).hexdigest()[:16]):

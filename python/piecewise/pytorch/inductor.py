@@ -373,7 +373,7 @@ class InductorPass(CustomGraphPass):
             raise Error(f"there is no pipeline `{pipeline}`; there are {', '.join(self._rules.pipelines)}")
         self._own = self._rules.names
         self._pipeline, self._params = pipeline, {name: str(value) for name, value in params.items()}
-        self._uuid = self._session.digest(["inductor pass", pipeline, repr(sorted(self._params.items()))])
+        self._uuid = self._session.digest([("pass", "inductor"), ("pipeline", pipeline), ("params", repr(sorted(self._params.items())))])
 
     def __call__(self, graph: torch.fx.Graph) -> None:
         try:

@@ -273,12 +273,13 @@ class Taking:
             made.append(True)
             return _Rewritten.make(imported, self._session, self._rules, self._options, engine)
 
-        parts = [torch.__version__, repr((pipelines(self._options, engine), self._options.params, self._options.prove)), imported.text()]
+        options = repr((pipelines(self._options, engine), self._options.params, self._options.prove))
+        parts = [("torch", torch.__version__), ("options", options), ("graph", imported.text())]
         kept = _Rewritten(**json.loads(self._kept(parts, make)))
         return kept, not made
 
-    def _kept(self, parts: t.List[str], make: t.Callable[[], bytes]) -> bytes:
-        return self._session.keep("torch", parts, make)
+    def _kept(self, parts: t.List[t.Tuple[str, str]], make: t.Callable[[], bytes]) -> bytes:
+        return self._session.keep("torch", self._report.kind, parts, make)
 
 
 class _PartCall(torch.nn.Module):

@@ -221,7 +221,7 @@ def identity_of(options: Options) -> str:
     """Returns a digest of the options, the texts of the rules, this build, and PyTorch's version: only an equal one loads a saved piece."""
     session = _piecewise.Session()
     rules_of(options, session)
-    return session.digest(["vllm piece", repr(dataclasses.replace(options, report="")), torch.__version__])
+    return session.digest([("pass", "vllm piece"), ("options", repr(dataclasses.replace(options, report=""))), ("torch", torch.__version__)])
 
 
 def _file_of(identity: str, sizes: range, rewritten: t.Mapping[str, str], graph: bytes) -> bytes:
