@@ -210,7 +210,8 @@ class Wheel(unittest.TestCase):
         self.assertIn("piecewise/py.typed", names)
         self.assertRegex(entries, r"\[torch_dynamo_backends\]\s+piecewise ?= ?piecewise.pytorch:backend")
         self.assertRegex(entries, r"\[vllm.general_plugins\]\s+piecewise ?= ?piecewise.vllm:register")
-        self.assertRegex(entries, r"\[torch.backends\]\s+piecewise_lens ?= ?piecewise_autoload:start_lens")
+        for group in ("torch.backends", "sglang.srt.plugins"):
+            self.assertRegex(entries, rf"\[{group}\]\s+piecewise_lens ?= ?piecewise_autoload:start_lens")
         tops = {re.sub(rf"^piecewise_graphs-{re.escape(VERSION)}", "P", name).split("/")[0].split(".cpython")[0] for name in names}
         self.assertEqual(tops, {"piecewise", "piecewise_autoload.py", "_piecewise", "_piecewise-stubs", "P.dist-info", "P.data"})
 

@@ -97,6 +97,7 @@ def main():
         [ROOT / "tests/torch/checks.py"],
         [ROOT / "tests/torch/threads.py"],
         [ROOT / "tests/torch/lens.py"],
+        [ROOT / "tests/torch/engines.py"],
         [ROOT / "tests/notebooks/run_notebook.py", ROOT / "notebooks/04-your-model.ipynb"],
     ]
     steps += [[ROOT / "tests/torch/stock.py"]] if arguments.stock else []
