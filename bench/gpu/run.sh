@@ -120,9 +120,11 @@ run_all() {
   { echo "### Tests"; echo; verdicts torch-tests inductor-rules; } >"$work/torch.md"
   torch_part torch-models 160 bench/gpu/torch_models.py --driver "$driver" --seconds 150 "${small[@]}" \
     --more "$work/torch.md" --output "$folder/torch_gpu.md"
+  torch_part lens 30 bench/gpu/lens.py --folder "$folder/lens"
+  if [ -s "$work/lens.out" ]; then { echo; echo "### Captured graphs in the lens"; echo; cat "$work/lens.out"; } >>"$work/decoder.md"; fi
   part pytorch-decoder 30 "$python" bench/gpu/decoder.py
   part pytorch-attention 25 "$python" bench/gpu/attention.py
-  { echo "### The same decoder in PyTorch"; echo; cat "$work/pytorch-decoder.out"; } >"$work/decoder.md"
+  { echo "### The same decoder in PyTorch"; echo; cat "$work/pytorch-decoder.out"; } >>"$work/decoder.md"
   { echo "### Attention in PyTorch"; echo; cat "$work/pytorch-attention.out"; } >"$work/attention.md"
   part bench-gpu 30 "$bin/pw_bench_gpu" --driver "$driver" --cubins "${PW_GPU_CUBINS:-}" --more "$work/decoder.md" --output "$folder/gpu.md"
   part bench-tensor 40 "$bin/pw_bench_tensor" --driver "$driver" --cubins "${PW_GPU_CUBINS:-}" --more "$work/attention.md" \
