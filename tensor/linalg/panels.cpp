@@ -229,21 +229,24 @@ class PartOfProduct {
     // together. For larger weights, each panel is read once for all tiles of the block.
     if (depth * panels_ * kernels().columns <= kNearWeights) {
       for (const Tile& tile : tiles) {
-        const float* const a = packed_rows(tile, k, depth, block_.get());
+        const float* const a = packed_rows(tile, k, depth, 0);
         for (std::int64_t p = panel; p < panel + panels; ++p) run_tile(a, tile, p, k, depth);
       }
       return;
     }
     std::vector<const float*> a;
     for (const Tile& tile : tiles)
-      a.push_back(packed_rows(tile, k, depth, block_.get() + (tile.row - row) * depth));
+      a.push_back(packed_rows(tile, k, depth, (tile.row - row) * depth));
     for (std::int64_t p = panel; p < panel + panels; ++p)
       for (std::size_t i = 0; i < tiles.size(); ++i) run_tile(a[i], tiles[i], p, k, depth);
   }
 
-  /// Returns a tile's packed rows; packs them to `to` unless all rows are packed already.
-  const float* packed_rows(const Tile& tile, std::int64_t k, std::int64_t depth, float* to) {
+  /// Returns a tile's packed rows; packs them to the block at `offset` unless all rows are packed
+  /// already.
+  const float* packed_rows(const Tile& tile, std::int64_t k, std::int64_t depth,
+                           std::int64_t offset) {
     if (packed_ != nullptr) return packed_->at(k, depth, tile.row);
+    float* const to = block_.get() + offset;
     packing_.pack(tile, k, std::min(k + depth, b_.depth), to);
     return to;
   }

@@ -55,10 +55,12 @@ std::string code_of(const Status& result) {
   return result ? std::string() : result.error().front().code;
 }
 
-/// The signal that ends a child process that runs the body, or 0 if the body returns.
+/// The signal that ends a child process that runs the body, or 0 if the body returns. The child
+/// starts without a sanitizer's handler.
 int signal_of(const std::function<void()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {
+    std::signal(SIGBUS, SIG_DFL);
     body();
     ::_exit(0);
   }

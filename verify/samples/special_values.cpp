@@ -47,7 +47,7 @@ class Values {
   void add_whole(std::int64_t value) {
     const int width = 8 * size_of(dtype_);
     const bool has_sign = dtype_ != DType::u8;
-    const std::int64_t least = has_sign ? -(std::int64_t{1} << (width - 1)) : 0;
+    const std::int64_t least = has_sign ? std::int64_t{-1} << (width - 1) : 0;
     const std::int64_t most = width == 64 ? std::numeric_limits<std::int64_t>::max()
                               : has_sign  ? (std::int64_t{1} << (width - 1)) - 1
                                           : (std::int64_t{1} << width) - 1;
@@ -59,9 +59,8 @@ class Values {
   void whole() {
     for (const std::int64_t near : {0, 1, 2, 3, 7, 100}) add_whole(near), add_whole(-near);
     for (const int width : {7, 8, 15, 16, 31, 32, 53, 63}) {
-      const std::int64_t power =
-          width == 63 ? std::numeric_limits<std::int64_t>::min() : std::int64_t{1} << width;
-      for (const std::int64_t end : {power, -power})
+      const std::int64_t negative = std::int64_t{-1} << width;  // 2^63 is out of range
+      for (const std::int64_t end : {width == 63 ? negative : -negative, negative})
         for (const std::int64_t step : {-2, -1, 0, 1}) {
           std::int64_t value = 0;
           if (!__builtin_add_overflow(end, step, &value)) add_whole(value);
