@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "backends/eager/eager.hpp"
 #include "backends/program.hpp"
@@ -220,6 +221,27 @@ Result<std::shared_ptr<const StreamCall>> StreamProgram::at(const Symbols& symbo
   if (calls_.size() == kMostSizes) calls_.erase(calls_.begin());
   calls_.emplace(symbols, made);
   return made;
+}
+
+/// Returns the name of the value at a place that a launch writes; empty if it has none.
+std::string_view StreamProgram::value_name(const Place& place) const {
+  if (place.kind == Place::Kind::output) return graph_.value_name(graph_.outputs()[place.index]);
+  if (place.kind == Place::Kind::scratch) return program_.scratch[place.index].name;
+  return {};
+}
+
+std::map<std::string, std::string> StreamProgram::kernel_labels() const {
+  std::map<std::string, std::vector<std::string_view>> values;
+  for (const ProgramLaunch& launch : program_.launches) {
+    if (launch.kind != LaunchNode::Kind::kernel) continue;
+    for (const Place& place : launch.writes)
+      if (const std::string_view name = value_name(place); !name.empty())
+        values[launch.name].push_back(name);
+  }
+  std::map<std::string, std::string> out;
+  for (const Kernel& kernel : program_.kernels)
+    out[kernel.name] = fmt::format("{}: {}", kernel.op, fmt::join(values[kernel.name], ", "));
+  return out;
 }
 
 std::vector<std::string> StreamProgram::summary() const {

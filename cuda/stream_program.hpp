@@ -67,6 +67,8 @@ class StreamProgram {
   Result<std::shared_ptr<const StreamCall>> at(const Symbols& symbols);
   [[nodiscard]] Driver& driver() const { return driver_; }
   [[nodiscard]] const std::vector<Kernel>& kernels() const { return program_.kernels; }
+  /// Returns what each kernel computes, by its name: "OP: VALUES", with the values that it writes.
+  [[nodiscard]] std::map<std::string, std::string> kernel_labels() const;
   /// Returns a line for people on what was compiled, and notes.
   [[nodiscard]] std::vector<std::string> summary() const;
 
@@ -74,6 +76,7 @@ class StreamProgram {
   class Preparation;
   StreamProgram(const Graph& graph, Driver& driver) : graph_(graph), driver_(driver) {}
   Status load_literals();
+  [[nodiscard]] std::string_view value_name(const Place& place) const;
 
   Graph graph_;
   Driver& driver_;

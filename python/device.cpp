@@ -1,5 +1,6 @@
 // Compiles a graph for a device, or for its emulator, and enqueues it on a caller's stream.
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -66,6 +67,9 @@ class DeviceProgram : public std::enable_shared_from_this<DeviceProgram> {
   }
 
   [[nodiscard]] std::vector<std::string> summary() const { return program_->summary(); }
+  [[nodiscard]] std::map<std::string, std::string> kernel_labels() const {
+    return program_->kernel_labels();
+  }
   DeviceCall at(const Symbols& symbols);
 
  private:
@@ -195,6 +199,9 @@ void add_device(py::module_& module) {
       "allocates, or copies to or from the host.")
       .def(py::init<std::shared_ptr<Device>, const PyGraph&, const Symbols&>(), py::arg("device"),
            py::arg("graph"), py::arg("sizes"))
+      .def_property_readonly("kernel_labels", &DeviceProgram::kernel_labels,
+                             "what each kernel computes, by its name: an op, and the values that "
+                             "it writes")
       .def_property_readonly("summary", &DeviceProgram::summary,
                              "a summary of the compiled graph, as lines")
       .def("at", &DeviceProgram::at, py::arg("symbols"),

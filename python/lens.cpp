@@ -1,4 +1,5 @@
 // Captured CUDA graphs: reads them from the driver, and draws their pages.
+#include <map>
 #include <string>
 
 #include <pybind11/stl.h>
@@ -22,9 +23,13 @@ Status draw_page(const std::string& path, const std::string& page) {
   return write_file(page, PW_TRY(page_of(path)));
 }
 
-py::dict capture(std::uint64_t address, const std::string& name, const std::string& path) {
+py::dict capture(std::uint64_t address, const std::string& name, const std::string& path,
+                 const std::map<std::string, std::string>& labels) {
   const auto context = std::make_shared<Context>();
-  const CapturedLaunches graph = need(context, cuda::read_captured_graph(address, name));
+  CapturedLaunches graph = need(context, cuda::read_captured_graph(address, name));
+  for (CapturedNode& node : graph.nodes)
+    if (const auto label = labels.find(node.name); label != labels.end())
+      node.label = label->second;
   need(context, write_file(path, captured_to_json(graph)));
   const CapturedSummary summary = summary_of(graph);
   py::dict out, kinds;
@@ -47,7 +52,9 @@ py::dict capture(std::uint64_t address, const std::string& name, const std::stri
 void add_lens(py::module_& m) {
   m.def(
       "read_captured_graph", &capture, py::arg("address"), py::arg("name"), py::arg("path"),
-      "Writes the CUgraph at that address to a file as piecewise.captured/1; returns its counts.");
+      py::arg("labels"),
+      "Writes the CUgraph at that address to a file as piecewise.captured/1, with these labels of "
+      "kernels by name; returns its counts.");
   m.def(
       "draw_captured_graph",
       [](const std::string& path, const std::string& page) {

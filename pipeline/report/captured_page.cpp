@@ -1,6 +1,7 @@
 #include "pipeline/report/captured_page.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -61,12 +62,19 @@ class CapturedReport {
 
   [[nodiscard]] ReportSection kernels() const {
     ReportSection out{"Launches", {}};
-    add_rows(out, {{"launches", "threads", "kernel"}, {}, "Launches of one replay, by kernel"},
-             summary_.kernels.size(), [&](std::size_t i) {
+    std::map<std::string_view, std::string_view> labels;
+    for (const CapturedNode& node : captured_.nodes)
+      if (!node.label.empty()) labels[node.name] = node.label;
+    std::vector<std::string> columns = {"launches", "threads", "kernel"};
+    if (!labels.empty()) columns.emplace_back("computes");
+    add_rows(out, {columns, {}, "Launches of one replay, by kernel"}, summary_.kernels.size(),
+             [&](std::size_t i) {
                const KernelCount& k = summary_.kernels[i];
-               return std::vector<std::string>{std::to_string(k.launches),
+               std::vector<std::string> row = {std::to_string(k.launches),
                                                std::to_string(k.threads),
                                                k.name.empty() ? "unknown name" : k.name};
+               if (!labels.empty()) row.emplace_back(labels[k.name]);
+               return row;
              });
     return out;
   }

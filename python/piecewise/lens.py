@@ -12,6 +12,7 @@ import html
 import json
 import os
 import queue
+import sys
 import threading
 import time
 import typing as _t
@@ -38,6 +39,12 @@ def _reserved_bytes() -> int:
     import torch
 
     return torch.cuda.memory_reserved() if torch.cuda.is_initialized() else 0
+
+
+def _labels() -> _t.Dict[str, str]:
+    """Returns what kernels of this process compute, by name, as far as Piecewise has compiled them."""
+    devices = sys.modules.get("piecewise.pytorch.devices")
+    return devices.kernel_labels if devices is not None else {}
 
 
 def _folder_of_process(folder: str) -> str:
@@ -121,7 +128,7 @@ class Lens:
                 self.records.append(record)
             record["file"] = record["name"] + ".json"
             path = os.path.join(self.process, record["file"])
-            record.update(_piecewise.read_captured_graph(graph.raw_cuda_graph(), record["name"], path))
+            record.update(_piecewise.read_captured_graph(graph.raw_cuda_graph(), record["name"], path, _labels()))
         except Exception as reason:  # the program must go on
             record["failure"] = str(reason)
             self.warn("a captured graph was not recorded", reason)

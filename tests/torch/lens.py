@@ -32,6 +32,7 @@ os.environ["PWR_CUDA_DRIVER"] = str(LIBRARY)
 DRIVER = ctypes.CDLL(str(LIBRARY))
 
 from piecewise import lens  # noqa: E402
+from piecewise.pytorch import devices  # noqa: E402
 
 _COUNT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(lambda name: 0)
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)(lambda name, values: None)
@@ -119,6 +120,25 @@ class Lens(unittest.TestCase):
         one, two = ((self.out / f"graph_000{i}.json").read_text() for i in (1, 2))
         self.assertEqual(one.replace("graph_0001", "graph_0002"), two)
         self.assertIn("void at::native::fill_kernel<float>(int)", one)
+
+    def test_kernels_of_piecewise_have_the_names_of_pytorch(self):
+        """The file and the page link a kernel to its op and the nodes of the FX graph."""
+
+        def f(x, y):
+            return torch.relu(x + y) * y
+
+        torch.compile(f, backend="piecewise", options={"backend": "cuda", "driver": "host"})(torch.ones(2, 8), torch.ones(2, 8))
+        (name, label), *others = devices.kernel_labels.items()
+        self.assertEqual(others, [])
+        self.assertRegex(name, r"^k_[0-9a-f]{16}$")
+        self.assertRegex(label, r"^.*mul.*: mul\w*$")
+        lens.start(self.folder.name)
+        FUNCTIONS.append(handle(DRIVER.cuModuleGetFunction, MODULE, name.encode()))
+        CapturedGraph().capture([0, len(FUNCTIONS) - 1])
+        lens.stop()
+        nodes = json.loads((self.out / "graph_0001.json").read_text())["nodes"]
+        self.assertEqual([node.get("label") for node in nodes if node["kind"] == "kernel"], [None, label])
+        self.assertIn(label, (self.out / "graph_0001.html").read_text())
 
     def test_hostile_names(self):
         """A kernel's name reaches neither a path, nor markup, nor a terminal."""

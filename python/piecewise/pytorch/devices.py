@@ -102,6 +102,9 @@ def aligned(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone(memory_format=torch.contiguous_format)
 
 
+kernel_labels: t.Dict[str, str] = {}  # of this process, by kernel, for the lens
+
+
 class OnDevice:
     """A compiled graph with the interface of _piecewise.Compiled. Each call has its own arena, so calls may overlap and be captured."""
 
@@ -109,6 +112,7 @@ class OnDevice:
         program = _piecewise.DeviceProgram(device, graph, sizes)
         self.place = place
         self.summary = program.summary
+        kernel_labels.update(program.kernel_labels)
         self._at = functools.lru_cache(maxsize=_SIZES)(lambda *symbols: program.at(dict(symbols)))
 
     def extents(self, symbols: t.Dict[str, int]) -> t.List[t.List[int]]:
