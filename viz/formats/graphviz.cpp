@@ -242,7 +242,8 @@ Result<std::string> lay_out(const std::string& dot, const std::string& format, i
 
 std::string graphviz_state() {
   if (!library().problem.empty()) return "not found: " + library().problem;
-  return library().version(library().context());
+  static GVC_t* const context = library().context();  // gvFreeContext would not free all of it
+  return library().version(context);
 }
 
 }  // namespace pw::viz
