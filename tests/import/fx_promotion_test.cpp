@@ -35,7 +35,48 @@ void check(const std::vector<Case>& cases) {
   }
 }
 
+// The types that operands are cast to before the call of `y`.
+std::string casts_before(const std::string& call, const std::string& parameters) {
+  ContextPtr context = library();
+  const std::string text = "class <lambda>(torch.nn.Module):\n    def forward(self, " + parameters +
+                           "):\n        y = torch.ops." + call + "\n        return (y,)\n";
+  Result<FxImport> imported = import_fx(context, text, {});
+  if (!imported) FAIL(messages(imported.error(), *context));
+  std::string out;
+  for (NodeId node : imported->graph.order())
+    if (imported->graph.op_of(node).name == "cast")
+      out += context->types.print(imported->graph.type(imported->graph.result(node))) + " ";
+  return out;
+}
+
 }  // namespace
+
+TEST_CASE("import: operands are cast where PyTorch computes in their common type",
+          "[fx][promotion]") {
+  const std::string narrow = "x: \"i8[4]\", y: \"i32[]\"", half = "x: \"bf16[4]\", y: \"f32[]\"";
+  const std::string whole = "x: \"f32[4]\", y: \"i64[4]\"", wide = "x: \"i32[4]\", y: \"i8[4]\"";
+  for (const std::string call :
+       {"lt.Tensor(x, y)", "maximum.default(x, y)", "remainder.Tensor(x, y)", "max.other(x, y)",
+        "pow.Tensor_Tensor(x, y)", "fmod.Tensor(x, y)"}) {
+    CAPTURE(call);
+    CHECK(casts_before("aten." + call, narrow) == "i8[] ");
+    CHECK(casts_before("aten." + call, half) == "bf16[] ");
+    CHECK(casts_before("aten." + call, whole) == "f32[4] ");
+    CHECK(casts_before("aten." + call, wide).empty());
+  }
+  CHECK(casts_before("aten.floor_divide.default(x, y)", narrow) == "i8[] ");
+  CHECK(casts_before("aten.__rshift__.Tensor(x, y)", narrow) == "i8[] ");
+  // Sums and products read a number of rank 0 in its own type, and wrap around in any.
+  CHECK(casts_before("aten.mul.Tensor(x, y)", narrow).empty());
+  CHECK(casts_before("aten.add.Tensor(x, y)", half).empty());
+  // The product with alpha does not wrap around in the narrower type.
+  CHECK(casts_before("aten.add.Tensor(x, y, alpha = 3)", wide) == "i32[4] ");
+  CHECK(casts_before("aten.sub.Tensor(x, y, alpha = 3)", whole) == "f32[4] ");
+  CHECK(casts_before("aten.add.Tensor(x, y, alpha = 1)", wide).empty());
+  // A number that the type lacks wraps around.
+  CHECK(casts_before("aten.lt.Scalar(x, 3000000000)", "x: \"i32[4]\"") == "i32[] ");
+  CHECK(casts_before("aten.lt.Scalar(x, 2147483647)", "x: \"i32[4]\"").empty());
+}
 
 TEST_CASE("import: ops of floats bring whole numbers to f32", "[fx][promotion]") {
   check({{"aten.div.Tensor(x, y)", "x: \"i64[4, 6]\", y: \"i64[4, 6]\"", "f32[4, 6]"},

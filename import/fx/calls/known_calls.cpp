@@ -257,13 +257,16 @@ Result<std::optional<Outcome>> KnownCalls::make(std::string_view target, const A
                                                 std::string& why) {
   const std::vector<Mapping>* mappings = mappings_of(table_, context_, target);
   if (!mappings) return std::optional<Outcome>();
+  const std::size_t first_cast = graph_.node_bound();
+  Arguments converted = arguments;
+  PW_TRY(to_common_type(emitter_, target, converted, site));
   for (const Mapping& mapping : *mappings) {
     if (const OpId op = context_.ops.find(mapping.op);
         options_.keep_stateful && op.valid() && context_.ops[op].traits.splitting) {
       why = "it reads program state";
       continue;
     }
-    std::optional<Bound> bound = bind(graph_, mapping, arguments, why);
+    std::optional<Bound> bound = fx::bind(graph_, mapping, converted, why);
     if (!bound) continue;
     Outputs wanted = wanted_of(*bound, site, functionalised);
     const std::size_t first_new = graph_.node_bound();
@@ -295,6 +298,7 @@ Result<std::optional<Outcome>> KnownCalls::make(std::string_view target, const A
     if (std::optional<std::size_t> written = mapping.first_written()) out.results.resize(*written);
     return std::optional(std::move(out));
   }
+  erase_unused(first_cast);
   return std::optional<Outcome>();
 }
 

@@ -1,11 +1,90 @@
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "base/try.hpp"
 #include "graph/wrapped.hpp"
 #include "import/fx/calls/apply.hpp"
 
 namespace pw::fx {
+namespace {
+
+// Calls of two tensors that PyTorch computes in their common type. Sums, products, and quotients
+// are not among them: they read a tensor of rank 0 in its own type, and integers wrap around
+// anyway.
+const std::set<std::string_view> kInCommonType = {
+    "aten.eq.Tensor",
+    "aten.ne.Tensor",
+    "aten.lt.Tensor",
+    "aten.le.Tensor",
+    "aten.gt.Tensor",
+    "aten.ge.Tensor",
+    "aten.maximum",
+    "aten.minimum",
+    "aten.max.other",
+    "aten.min.other",
+    "aten.fmax",
+    "aten.fmin",
+    "aten.fmod.Tensor",
+    "aten.remainder.Tensor",
+    "aten.pow.Tensor_Tensor",
+    "aten.pow.Tensor",
+    "aten.atan2",
+    "aten.clamp_min.Tensor",
+    "aten.clamp_max.Tensor",
+    "aten.bitwise_left_shift.Tensor",
+    "aten.bitwise_right_shift.Tensor",
+    "aten.__lshift__.Tensor",
+    "aten.__rshift__.Tensor",
+};
+// The same for integers only.
+const std::set<std::string_view> kQuotients = {"aten.floor_divide", "aten.div.Tensor_mode"};
+// Calls that multiply their second operand by `alpha`.
+const std::set<std::string_view> kSums = {"aten.add.Tensor", "aten.sub.Tensor", "aten.rsub.Tensor"};
+
+// Returns true if `wide` has each number of `narrow`.
+bool has_all_of(DType wide, DType narrow) {
+  if (is_float(wide) && is_integer(narrow)) return size_of(wide) > size_of(narrow);
+  return promote(wide, false, narrow, false) == wide;
+}
+
+bool has_factor(const Dims& dims, const Arguments& arguments) {
+  const Value* factor = arguments.positional.size() > 2 ? &arguments.positional[2] : nullptr;
+  for (const auto& [name, value] : arguments.keywords)
+    if (name == "alpha") factor = &value;
+  return factor && as_int(dims, *factor) != 1;
+}
+
+// Returns true if an operand must be cast before the call: elsewhere the op itself converts it.
+bool must_cast(std::string_view target, bool factor, DType given, DType common) {
+  if (given == common) return false;
+  if (factor) return has_all_of(common, given) || (is_float(common) && !is_float(given));
+  if (kQuotients.contains(target) && is_float(common)) return false;
+  return !has_all_of(common, given);
+}
+
+}  // namespace
+
+Status to_common_type(Emitter& emitter, std::string_view target, Arguments& arguments,
+                      const Site& site) {
+  constexpr std::string_view kDefault = ".default";
+  if (target.ends_with(kDefault)) target.remove_suffix(kDefault.size());
+  const bool factor = kSums.contains(target) && has_factor(emitter.dims(), arguments);
+  if (!factor && !kInCommonType.contains(target) && !kQuotients.contains(target)) return {};
+  if (arguments.positional.size() < 2) return {};
+  const TypedTensor a = typed_tensor(emitter, &arguments.positional[0]),
+                    b = typed_tensor(emitter, &arguments.positional[1]);
+  if (!a.type || !b.type) return {};
+  const DType types[] = {a.type->dtype, b.type->dtype};
+  const DType common = promote(types[0], a.type->shape.empty(), types[1], b.type->shape.empty());
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (!must_cast(target, factor, types[i], common)) continue;
+    Value& operand = arguments.positional[i];
+    operand.tensor =
+        PW_TRY(emitter.emit("cast", {operand.tensor}, {{"dtype", common}}, kUnnamed, site)).front();
+  }
+  return {};
+}
 
 // Parts of several types are brought to the one that they promote to.
 Applied convert_cat(Emitter& emitter, const Bound& bound, const Outputs& wanted, const Site& site) {
