@@ -73,6 +73,11 @@ TEST_CASE("import: operands are cast where PyTorch computes in their common type
   CHECK(casts_before("aten.add.Tensor(x, y, alpha = 3)", wide) == "i32[4] ");
   CHECK(casts_before("aten.sub.Tensor(x, y, alpha = 3)", whole) == "f32[4] ");
   CHECK(casts_before("aten.add.Tensor(x, y, alpha = 1)", wide).empty());
+  // A tensor of rank 0 in f64 makes f64 of integers, which a number does not.
+  for (const std::string call : {"mul.Tensor(x, y)", "add.Tensor(x, y)", "div.Tensor(x, y)",
+                                 "maximum.default(x, y)", "remainder.Tensor(x, y)"})
+    CHECK(type_after("aten." + call, "x: \"i64[4]\", y: \"f64[]\"") == "f64[4]");
+  CHECK(type_after("aten.mul.Tensor(x, 0.5)", "x: \"i64[4]\"") == "f32[4]");
   // A number that the type lacks wraps around.
   CHECK(casts_before("aten.lt.Scalar(x, 3000000000)", "x: \"i32[4]\"") == "i32[] ");
   CHECK(casts_before("aten.lt.Scalar(x, 2147483647)", "x: \"i32[4]\"").empty());

@@ -42,6 +42,10 @@ const std::set<std::string_view> kQuotients = {"aten.floor_divide", "aten.div.Te
 // Calls that multiply their second operand by `alpha`.
 const std::set<std::string_view> kSums = {"aten.add.Tensor", "aten.sub.Tensor", "aten.rsub.Tensor"};
 
+// Calls of two tensors that the op itself converts.
+const std::set<std::string_view> kOthers = {"aten.mul.Tensor", "aten.div.Tensor",
+                                            "aten.true_divide.Tensor"};
+
 // Returns true if `wide` has each number of `narrow`.
 bool has_all_of(DType wide, DType narrow) {
   if (is_float(wide) && is_integer(narrow)) return size_of(wide) > size_of(narrow);
@@ -55,11 +59,21 @@ bool has_factor(const Dims& dims, const Arguments& arguments) {
   return factor && as_int(dims, *factor) != 1;
 }
 
+// Returns the common type of two tensors. A tensor of rank 0 in f64 makes f64 of integers, which a
+// number does not.
+DType common_type(const Type& a, const Type& b) {
+  const bool doubled = (a.dtype == DType::f64 && !is_float(b.dtype)) ||
+                       (b.dtype == DType::f64 && !is_float(a.dtype));
+  return doubled ? DType::f64 : promote(a.dtype, a.shape.empty(), b.dtype, b.shape.empty());
+}
+
 // Returns true if an operand must be cast before the call: elsewhere the op itself converts it.
 bool must_cast(std::string_view target, bool factor, DType given, DType common) {
   if (given == common) return false;
+  if (common == DType::f64 && !is_float(given)) return true;
+  if (kOthers.contains(target)) return false;
   if (factor) return has_all_of(common, given) || (is_float(common) && !is_float(given));
-  if (kQuotients.contains(target) && is_float(common)) return false;
+  if (kSums.contains(target) || (kQuotients.contains(target) && is_float(common))) return false;
   return !has_all_of(common, given);
 }
 
@@ -69,14 +83,16 @@ Status to_common_type(Emitter& emitter, std::string_view target, Arguments& argu
                       const Site& site) {
   constexpr std::string_view kDefault = ".default";
   if (target.ends_with(kDefault)) target.remove_suffix(kDefault.size());
+  if (!kInCommonType.contains(target) && !kQuotients.contains(target) && !kSums.contains(target) &&
+      !kOthers.contains(target))
+    return {};
   const bool factor = kSums.contains(target) && has_factor(emitter.dims(), arguments);
-  if (!factor && !kInCommonType.contains(target) && !kQuotients.contains(target)) return {};
   if (arguments.positional.size() < 2) return {};
   const TypedTensor a = typed_tensor(emitter, &arguments.positional[0]),
                     b = typed_tensor(emitter, &arguments.positional[1]);
   if (!a.type || !b.type) return {};
   const DType types[] = {a.type->dtype, b.type->dtype};
-  const DType common = promote(types[0], a.type->shape.empty(), types[1], b.type->shape.empty());
+  const DType common = common_type(*a.type, *b.type);
   for (std::size_t i = 0; i < 2; ++i) {
     if (!must_cast(target, factor, types[i], common)) continue;
     Value& operand = arguments.positional[i];
