@@ -193,6 +193,30 @@ class Parts(Case):
             (report,) = self.same_without_gradients(lambda x: torch.fft.rfft(x).abs(), torch.randn(16))
         self.assertIn("complex64", report.refused)  # nothing is left to take
 
+    def test_memory_of_the_opposite_sign(self):
+        """The imaginary part of a conjugate is such a tensor; so may be the gradients that a backward graph receives."""
+
+        def function(x):
+            return x.sin() * x + 1, x[1:], x.view(3, 1)
+
+        def written(x):
+            x.add_(1)
+            return x * 2
+
+        x = torch.randn(3, dtype=torch.complex64)
+        for opposite in (x.conj().imag, x.imag, torch._neg_view(x.real)):
+            got = torch.compile(function, backend="piecewise", dynamic=False)(opposite)
+            self.assertLessEqual(difference([y.resolve_neg() for y in function(opposite)], [y.resolve_neg() for y in got]), CLOSE)
+        compiled = torch.compile(written, backend="piecewise")
+        mine, theirs = (torch._neg_view(torch.arange(3.0)) for _ in range(2))
+        self.assertTrue(torch.equal(compiled(mine), written(theirs)) and torch.equal(mine, theirs))
+        gradients = []
+        for call in (function, torch.compile(function, backend="piecewise")):
+            y = torch.ones(3, requires_grad=True)
+            call(y)[0].backward(torch._neg_view(torch.ones(3)))
+            gradients.append(y.grad)
+        self.assertLessEqual(difference(*gradients), CLOSE)
+
     def test_expanded_results_and_constants(self):
         self.same_without_gradients(
             lambda x: (x[:1].expand(4, 3), x.unsqueeze(0).expand(2, -1, -1).transpose(1, 2), x[:0].expand(0, 3)), torch.randn(4, 3)

@@ -30,6 +30,17 @@ def over(address: int, dtype: str, extents: t.Tuple[int, ...]) -> torch.Tensor:
     return torch.frombuffer(memory, dtype=kind).view(extents)
 
 
+def of_any_sign(ready: t.Callable[[torch.Tensor], torch.Tensor]) -> t.Callable[[torch.Tensor], torch.Tensor]:
+    """Returns `ready` for tensors whose memory may have the opposite signs, such as the imaginary part of a conjugate."""
+    return lambda tensor: ready(tensor.resolve_neg())
+
+
+def _may_be_negated(placeholder: torch.fx.Node) -> bool:
+    """Returns True if the memory of an argument may have the opposite signs. PyTorch guards this, except for the gradients that a backward graph receives."""
+    fake = placeholder.meta.get("val")
+    return isinstance(fake, torch.Tensor) and (fake.is_neg() or placeholder.name.startswith("tangents"))
+
+
 class Call:
     """A compiled graph in AOT autograd's boxed calling convention: takes a list of arguments and empties it. Thread-safe and reentrant."""
 
@@ -45,7 +56,9 @@ class Call:
         self._compiled = compiled
         self._frozen = frozen
         self._run = compiled.run if frozen is None else frozen.run
-        self._ready = aligned if isinstance(compiled, OnDevice) else torch.Tensor.contiguous
+        negated = any(map(_may_be_negated, imported.graph.find_nodes(op="placeholder")))
+        ready = aligned if isinstance(compiled, OnDevice) else torch.Tensor.contiguous
+        self._ready = of_any_sign(ready) if negated else ready
         self._place = compiled.place if isinstance(compiled, OnDevice) else None
         self._hosted = hosted
         self._in_pytorch = imported.run

@@ -15,7 +15,7 @@ from _piecewise import Error
 
 from .. import commands
 from .borrowed import lent_threads
-from .calls import over
+from .calls import of_any_sign, over
 from .compiler import rules_of
 from .conditions import holds, kept_condition, take_asserts, with_checks
 from .counter import compilation_counter
@@ -140,7 +140,7 @@ class _Reader:
         }
 
     def _keep(self, weight: torch.Tensor) -> int:
-        self._weights.append(weight.detach().contiguous())
+        self._weights.append(weight.detach().resolve_neg().contiguous())
         return len(self._weights) - 1
 
     def _read_inputs(self):
@@ -247,7 +247,7 @@ class Program:
         else:
             self._compiled = _piecewise.Compiled(self.graph, kept["backend"], functions, over, kept["frozen"])
             self._frozen = FrozenWeights(self._compiled, kept["check"]) if kept["frozen"] else None
-        self._ready = aligned if kept["backend"] == "cuda" else torch.Tensor.contiguous
+        self._ready = of_any_sign(aligned if kept["backend"] == "cuda" else torch.Tensor.contiguous)
         self._run = self._compiled.run if self._frozen is None else self._frozen.run
         if len(kept["inputs"]) != len(self.graph.inputs):
             raise Error("the file is damaged: its graph has a different number of inputs than it lists")

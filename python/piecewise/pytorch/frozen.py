@@ -79,8 +79,8 @@ class FrozenWeights:
             changed = [at for at in changed if before.marks[at] != marks[at] or at in written]
         held = list(before.held) if before is not None else [None] * len(weights)
         for at in changed:
-            held[at] = weights[at].detach().contiguous()
-        copies = [at for at, w in enumerate(weights) if not w.is_contiguous()]
+            held[at] = weights[at].detach().resolve_neg().contiguous()
+        copies = [at for at, w in enumerate(weights) if not w.is_contiguous() or w.is_neg()]
         compared = [at for at, w in enumerate(weights) if self._check or w.is_inference()]
         said = self._compiled.freeze(kept, [self._indices[at] for at in changed]), [self._indices[at] for at in compared]
         key, all_known = tuple(map(id, weights)), self._known

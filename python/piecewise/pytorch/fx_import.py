@@ -274,7 +274,7 @@ class FxImport:
         if not isinstance(value, torch.Tensor):
             raise Refused(f"the attribute {node.target} is a {type(value).__name__}")
         with unset_fake_temporarily():
-            self.constants[node.name] = value.detach().contiguous()
+            self.constants[node.name] = value.detach().resolve_neg().contiguous()
         self._graph.input(node.name, self._torch.type(value), "weight")
 
     def _call_method(self, node):
