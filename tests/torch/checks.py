@@ -70,6 +70,7 @@ def divisions(dtype):
         "% 0": (lambda x, y: (x + 1) % 0, (x, x), None),
         "fmod 0": (lambda x, y: torch.fmod(x, 0), (x, x), None),
         "// 0": (lambda x, y: x // 0, (x, x), None),
+        "numbers outside the dtype": (lambda x, y: x % -3 + torch.fmod(x, -3) + x % 300 + x % (2**40 + 3) + -3 % y, (x, zero), (x, fine)),
     }
     return {f"{name} of {dtype}": case for name, case in out.items()}
 

@@ -193,6 +193,29 @@ class Parts(Case):
             (report,) = self.same_without_gradients(lambda x: torch.fft.rfft(x).abs(), torch.randn(16))
         self.assertIn("complex64", report.refused)  # nothing is left to take
 
+    def test_numbers_in_the_dtype_of_a_tensor(self):
+        """PyTorch rounds a divisor, a base, and an exponent to the dtype of the tensor first."""
+        for dtype in (torch.bfloat16, torch.float16, torch.float32):
+            for number in (0.1, torch.tensor(0.1), torch.tensor(0.1, dtype=torch.float64)):
+                with self.subTest(dtype=dtype, number=number):
+                    self.setUp()
+                    x = torch.tensor([100.0, 1.0, -77.0, 3e-3, 1000.0], dtype=dtype)
+
+                    def function(x):
+                        return x % number, torch.fmod(x, number), number % x, x.abs() ** number, number ** (x / 1000)
+
+                    for want, got in zip(function(x), torch.compile(function, backend="piecewise")(x)):
+                        self.assertTrue(torch.allclose(want, got, rtol=1e-2, atol=0), (want, got))
+
+    def test_powers_and_elu_of_zeros_and_infinities(self):
+        for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.float64):
+            with self.subTest(dtype=dtype):
+                self.setUp()
+                x = torch.tensor([0.0, -0.0, -torch.inf, torch.inf, 4.0, torch.nan], dtype=dtype)
+                function = torch.compile(lambda x: (x**-0.5, x**0.5, F.elu(x, torch.inf)), backend="piecewise")
+                for want, got in zip((x**-0.5, x**0.5, F.elu(x, torch.inf)), function(x)):
+                    self.assertTrue(torch.equal(1 / want.nan_to_num(7), 1 / got.nan_to_num(7)), (want, got))
+
     def test_memory_of_the_opposite_sign(self):
         """The imaginary part of a conjugate is such a tensor; so may be the gradients that a backward graph receives."""
 
