@@ -115,8 +115,12 @@ void check_device(const py::handle& given, const std::string& what) {
 
 }  // namespace
 
-Tensor tensor_of_dlpack(const py::handle& given, DType dtype, const std::string& what) {
-  check_device(given, what);
+Tensor tensor_of_dlpack(const py::handle& array, DType dtype, const std::string& what) {
+  check_device(array, what);
+  // PyTorch exports the memory of a tensor whose elements have the opposite signs of its memory.
+  const py::object given = py::hasattr(array, "resolve_neg")
+                               ? py::object(array.attr("resolve_neg")())
+                               : py::reinterpret_borrow<py::object>(array);
   const py::object capsule = given.attr("__dlpack__")();  // its destructor ends the export
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor") == 0)
     throw mistake("PW1411", what + ": its __dlpack__() did not return a capsule named dltensor");

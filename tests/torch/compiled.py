@@ -240,6 +240,12 @@ class Parts(Case):
             gradients.append(y.grad)
         self.assertLessEqual(difference(*gradients), CLOSE)
 
+    def test_graphs_run_on_opposite_signs(self):
+        """PyTorch exports the memory of such a tensor, without its signs."""
+        graph = piecewise.load("graph g { in x: f32[3]  y = exp(x)  out y }")
+        (y,) = graph.run({"x": torch._neg_view(torch.arange(3.0))})
+        self.assertLessEqual(difference([torch.exp(-torch.arange(3.0))], [torch.from_numpy(y)]), CLOSE)
+
     def test_expanded_results_and_constants(self):
         self.same_without_gradients(
             lambda x: (x[:1].expand(4, 3), x.unsqueeze(0).expand(2, -1, -1).transpose(1, 2), x[:0].expand(0, 3)), torch.randn(4, 3)
