@@ -551,11 +551,10 @@ void add_machine_commands(py::module_& module) {
       "Reads every cached kernel and removes damaged ones: rows of what and number.");
   module.def(
       "cache_why",
-      [](const std::string& key, std::size_t newest) {
-        return rows(
-            need_cache(key.empty() ? explain_kept_kernels(newest) : explain_kept_kernel(key)));
+      [](const std::string& key) {
+        return rows(need_cache(key.empty() ? explain_kept_kernels() : explain_kept_kernel(key)));
       },
-      py::arg("key") = "", py::arg("newest") = 20,
+      py::arg("key") = "",
       "Explains the newest cached objects: rows of made_at, kind, subject, key and changes. With "
       "the "
       "first digits of a key: rows of part, value and before.");

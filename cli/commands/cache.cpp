@@ -25,15 +25,9 @@ void run_clear(const Options& options) {
   print_out(cleared_table(session.need(clear_kept_kernels())).print(options.format));
 }
 
-struct WhyArgs {
-  std::string key;
-  std::size_t newest = 20;
-};
-
-void run_why(const Options& options, const WhyArgs& args) {
+void run_why(const Options& options, const std::string& key) {
   const Session session(options);
-  const Table table = session.need(args.key.empty() ? explain_kept_kernels(args.newest)
-                                                    : explain_kept_kernel(args.key));
+  const Table table = session.need(key.empty() ? explain_kept_kernels() : explain_kept_kernel(key));
   print_out(table.print(options.format));
   if (table.empty()) session.say("the cache has no object");
 }
@@ -49,12 +43,11 @@ void add_cache_commands(CLI::App& app, const Options& options) {
   sub->add_subcommand("verify",
                       "Check every object; remove damaged ones, and exit with 1 if there are any")
       ->callback([&options] { run_verify(options); });
-  const auto args = std::make_shared<WhyArgs>();
-  auto* why =
-      sub->add_subcommand("why", "List what was compiled last, and which part of its key was new");
-  why->add_option("key", args->key, "first digits of a key: list all parts of that key");
-  why->add_option("--newest", args->newest, "number of objects to list")->capture_default_str();
-  why->callback([&options, args] { run_why(options, *args); });
+  const auto key = std::make_shared<std::string>();
+  auto* why = sub->add_subcommand(
+      "why", "List the 50 objects that were compiled last, and which part of each key was new");
+  why->add_option("key", *key, "first digits of a key: list all parts of that key");
+  why->callback([&options, key] { run_why(options, *key); });
   sub->add_subcommand("clear", "Remove all objects")->callback([&options] { run_clear(options); });
   sub->footer(
       "The folder is $PWR_CACHE_DIR, else piecewise under $XDG_CACHE_HOME or ~/.cache; you must "

@@ -21,7 +21,7 @@ Result<std::unique_ptr<CompileCache>> users_cache() {
   return cache;
 }
 
-constexpr std::size_t kShortKey = 12, kShownWidth = 60, kContext = 12;
+constexpr std::size_t kShortKey = 12, kShownWidth = 60, kContext = 12, kNewest = 50;
 
 /// Returns the part of a value's first line from byte `from` on, as wide as a table shows it.
 std::string shown(std::string_view value, std::size_t from = 0) {
@@ -54,12 +54,12 @@ std::string shown_time(std::int64_t nanoseconds) {
 
 }  // namespace
 
-Result<Table> explain_kept_kernels(std::size_t newest) {
+Result<Table> explain_kept_kernels() {
   const auto cache = PW_TRY(users_cache());
   const std::vector<ObjectOrigin> origins = cache->origins();
   Table table({Column("made at (UTC)", "made_at"), "kind", Column("made for", "subject"), "key",
                Column("what changed", "changes")});
-  for (std::size_t i = 0; i < std::min(newest, origins.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kNewest, origins.size()); ++i) {
     const ObjectOrigin& origin = origins[i];
     std::vector<std::string> changed;
     const ObjectOrigin* const before = predecessor(origins, i);

@@ -19,9 +19,9 @@ Result<CacheContents> verify_kept_kernels();
 /// Removes all objects and returns their number.
 Result<std::size_t> clear_kept_kernels();
 
-/// Returns a row for each of the `newest` objects, at most, with what its key has that differs from
-/// its predecessor's; see codegen/cache/origins.hpp.
-Result<Table> explain_kept_kernels(std::size_t newest);
+/// Returns a row for each of the newest objects, at most 50, with what its key has that differs
+/// from its predecessor's; see codegen/cache/origins.hpp.
+Result<Table> explain_kept_kernels();
 /// Returns a row for each part of the key that begins with `digits`, with its value and the
 /// predecessor's if it differs. Fails with PW1447 unless one object has such a key.
 Result<Table> explain_kept_kernel(const std::string& digits);

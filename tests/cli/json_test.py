@@ -191,6 +191,7 @@ class Answers(ProgramTest):
             ("bench", 0, "bench", g, "--histogram", self.path("counts.csv"), "--repeats", "1"),
             ("cache", 0, "cache", "stats"),
             ("cache", 0, "cache", "verify"),
+            ("cache why", 0, "cache", "why"),
             ("cache", 0, "cache", "clear"),
             ("ops", 0, "ops"),
             ("doctor", 0, "doctor"),

@@ -405,7 +405,7 @@ class Commands(unittest.TestCase):
     def compare_cache_why(self):
         self.in_cache("cache")
         self.assertEqual(pw.cache_why(), self.json("cache", "why"))
-        key = pw.cache_why(newest=1)[0]["key"]
+        key = pw.cache_why()[0]["key"]
         self.assertEqual(pw.cache_why(key), self.json("cache", "why", key))
 
     def compare_cache_clear(self):
