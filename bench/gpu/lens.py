@@ -51,16 +51,15 @@ def record(torch, folder):
     """Captures a step in each way; returns the ways, each with the number of graphs recorded so far."""
     import piecewise.lens
 
-    sizes = SIZES
     tokens = torch.zeros(1, dtype=torch.long, device="cuda")
-    width = sizes[1] // sizes[2]
-    cache = [tuple(torch.zeros(1, sizes[3], PAST + 1, width, dtype=torch.bfloat16, device="cuda") for _ in range(2)) for _ in range(sizes[0])]
+    width = SIZES[1] // SIZES[2]
+    cache = [tuple(torch.zeros(1, SIZES[3], PAST + 1, width, dtype=torch.bfloat16, device="cuda") for _ in range(2)) for _ in range(SIZES[0])]
     ways = []
     with torch.inference_mode():
-        model = decoder(torch, *sizes, "cuda")
+        model = decoder(torch, *SIZES, "cuda")
         piecewise.lens.start(folder)
         kept = captured(torch, lambda: model(tokens, cache, PAST))
-        ways.append(("torch.cuda.graph", overview(folder)))
+        ways.append(("torch.cuda.graph", recorded(folder)))
         for name, how in (
             ("Inductor, reduce-overhead", {"mode": "reduce-overhead"}),
             ("Piecewise, capture piecewise", {"backend": "piecewise", "options": {"capture": "piecewise"}}),
@@ -69,14 +68,14 @@ def record(torch, folder):
             for _ in range(4):
                 run(tokens, cache, PAST)
             torch.cuda.synchronize()
-            ways.append((name, overview(folder)))
+            ways.append((name, recorded(folder)))
             torch._dynamo.reset()
         del kept
     piecewise.lens.stop()
     return ways
 
 
-def overview(folder):
+def recorded(folder):
     """Returns the number of graphs that are written so far."""
     return len(list(Path(folder).glob("process_*/graph_*.json")))
 
