@@ -555,9 +555,8 @@ void add_machine_commands(py::module_& module) {
         return rows(need_cache(key.empty() ? explain_kept_kernels() : explain_kept_kernel(key)));
       },
       py::arg("key") = "",
-      "Explains the newest cached objects: rows of made_at, kind, subject, key and changes. With "
-      "the "
-      "first digits of a key: rows of part, value and before.");
+      "Explains the newest cached objects: rows of made_at, kind, subject, key and changes. Given "
+      "the first digits of a key: rows of part, value and before.");
   module.def(
       "cache_clear", [] { return rows(cleared_table(need_cache(clear_kept_kernels()))); },
       "Removes all cached kernels: a row of what and number.");

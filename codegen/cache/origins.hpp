@@ -29,8 +29,8 @@ struct KeyChange {
 /// Reads all records of a cache folder, the newest first.
 [[nodiscard]] std::vector<ObjectOrigin> read_origins(const std::string& folder);
 
-/// Returns the older origin that explains `origins[index]` best: of its kind and subject, or else
-/// of its kind, with the fewest changes, the newest of these. Null if there is none.
+/// Returns the older origin that is most similar to `origins[index]`: of the same kind, if possible
+/// with the same subject, and then with the fewest changes. Returns null if its kind has no other.
 [[nodiscard]] const ObjectOrigin* predecessor(const std::vector<ObjectOrigin>& origins,
                                               std::size_t index);
 [[nodiscard]] std::vector<KeyChange> changes(const ObjectOrigin& before, const ObjectOrigin& now);
