@@ -3,7 +3,7 @@
 lens.py [--folder DIR]
 
 The graphs are those of torch.cuda.graph, Inductor with reduce-overhead, and Piecewise with `capture: "piecewise"`, of one decoder with random weights. Prints a
-Markdown table, and leaves all files in DIR. Exit codes: 0 ok, 1 a file is wrong, 77 there is no device, or PyTorch is older than 2.14.
+Markdown table, and leaves all files in DIR. Exits with 1 if a file is wrong, and with 77 without a device or before PyTorch 2.14.
 """
 import argparse
 import json
