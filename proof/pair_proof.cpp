@@ -30,12 +30,13 @@ constexpr const char* kTooLarge = "limit: the terms of both sides grow too large
 /// Returns true if the solver interprets the function.
 bool known_to_solver(Function f) {
   return among(
-      f, {Function::add,        Function::sub,         Function::mul,        Function::div,
-          Function::fmod,       Function::remainder,   Function::neg,        Function::abs,
-          Function::sqrt,       Function::maximum,     Function::minimum,    Function::cast,
-          Function::select,     Function::eq,          Function::ne,         Function::lt,
-          Function::le,         Function::gt,          Function::ge,         Function::bitwise_and,
-          Function::bitwise_or, Function::bitwise_xor, Function::bitwise_not});
+      f, {Function::add,        Function::sub,         Function::mul,         Function::div,
+          Function::fmod,       Function::remainder,   Function::neg,         Function::abs,
+          Function::sqrt,       Function::maximum,     Function::minimum,     Function::cast,
+          Function::select,     Function::eq,          Function::ne,          Function::lt,
+          Function::le,         Function::gt,          Function::ge,          Function::bitwise_and,
+          Function::bitwise_or, Function::bitwise_xor, Function::bitwise_not, Function::shift_left,
+          Function::shift_right});
 }
 
 /// Compares one pair of values elementwise. Where an undecided index determines an element, both

@@ -253,12 +253,23 @@ std::optional<TermId> TermSimplifier::simplify_select(const Term& term) {
   return std::nullopt;
 }
 
-/// Simplifies a maximum or minimum with its neutral number.
-/// max(x, -inf) is x for every x, and a NaN stays NaN.
-std::optional<TermId> TermSimplifier::simplify_extreme(const Term& term) const {
+/// Simplifies a maximum or minimum with its neutral number, or of inverted integers.
+/// max(x, -inf) is x for every x, and a NaN stays NaN. Inversion reverses the order of integers:
+/// max(~x, ~y) is ~min(x, y).
+std::optional<TermId> TermSimplifier::simplify_extreme(const Term& term) {
   if (!among(term.function, {Function::maximum, Function::minimum})) return std::nullopt;
   const bool maximum = term.function == Function::maximum;
   if (const auto other = operand_with(term, maximum ? -HUGE_VAL : HUGE_VAL)) return other;
+  const auto inverted = [&](std::size_t i) {
+    return arg(term, i).kind == Term::Kind::call &&
+           arg(term, i).function == Function::bitwise_not && same_dtype(term, i);
+  };
+  if (inverted(0) && inverted(1)) {
+    Term other = term;
+    other.function = maximum ? Function::minimum : Function::maximum;
+    for (std::size_t i = 0; i < 2; ++i) other.args[i] = arg(term, i).args[0];
+    return terms_.call(Function::bitwise_not, term.dtype, {simplified(std::move(other))});
+  }
   // f8e4m3 has no infinity: its numbers lie between its bounds.
   if (term.dtype != DType::f8e4m3) return std::nullopt;
   return operand_with(term, maximum ? -448 : 448);

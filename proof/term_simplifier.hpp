@@ -24,7 +24,7 @@ class TermSimplifier {
   std::optional<TermId> taken_again(const Term& term);
   std::optional<TermId> simplify_sign(const Term& term);
   std::optional<TermId> simplify_select(const Term& term);
-  [[nodiscard]] std::optional<TermId> simplify_extreme(const Term& term) const;
+  [[nodiscard]] std::optional<TermId> simplify_extreme(const Term& term);
   std::optional<TermId> simplify_product(const Term& term);
   std::optional<TermId> simplify_integers(const Term& term);
   /// Matches `op(x, value)` or `op(value, x)` and returns x; nothing if x would have to be

@@ -162,7 +162,7 @@ Fraction FloatLaws::reduce(const Term& term) {
     const Rational scale = pw::abs(lead(body));
     return field_.multiply(
         number(sign * scale),
-        sums_.bound("amax", field_.multiply(number(1 / scale), body), term.level, extent));
+        sums_.extreme("amax", field_.multiply(number(1 / scale), body), term.level, extent));
   }
   return sums_.bound(std::string(name(term.function)), body, term.level, extent);
 }

@@ -46,6 +46,10 @@ Fraction IntegerLaws::value(TermId id) {
   if (term.kind == Term::Kind::call && term.function == Function::cast &&
       holds_all(term.dtype, terms_[term.args[0]].dtype))
     return forms_.value(term.args[0]);
+  // ~x is -1 - x, or 255 - x in u8, and never wraps.
+  if (term.kind == Term::Kind::call && term.function == Function::bitwise_not &&
+      terms_[term.args[0]].dtype == term.dtype)
+    return field_.add(number(*range.low + *range.high), forms_.value(term.args[0]), -1);
   if (term.kind == Term::Kind::call && term.function == Function::select &&
       terms_[term.args[0]].dtype == DType::b8 && terms_[term.args[1]].dtype == term.dtype &&
       terms_[term.args[2]].dtype == term.dtype) {
@@ -370,7 +374,7 @@ Fraction IntegerLaws::extreme_over(bool greatest, const Fraction& body, const Su
     return field_.multiply(number(-1),
                            extreme_over(!greatest, field_.multiply(number(-1), moving), index));
   return ranges_.with_range(
-      sums_.bound(greatest ? "whole amax" : "whole amin", moving, index.level, index.extent),
+      sums_.extreme(greatest ? "whole amax" : "whole amin", moving, index.level, index.extent),
       ranges_.interval(moving));
 }
 

@@ -148,6 +148,27 @@ Fraction Sums::bound(const std::string& name, const Fraction& body, std::uint32_
   return field_.make({name, {field_.intern(body)}, level, {extent}, false});
 }
 
+/// Of the two orders of adjacent extremes, the one with the lesser atom is canonical:
+/// max_i max_k x[i, k] = max_k max_i x[i, k].
+Fraction Sums::extreme(const std::string& name, const Fraction& body, std::uint32_t level,
+                       Ix extent) {
+  Fraction out = bound(name, body, level, extent);
+  if (body.over.size() != 1 || constant(body) || product_of(body.over.begin()->first) != body)
+    return out;
+  const Monomial& product = body.over.begin()->first;
+  const Atom inner = field_.atom(product.begin()->first);
+  if (product.size() != 1 || product.begin()->second != 1 || inner.name != name) return out;
+  Indices indices;
+  const auto opened_body = opened(inner, indices);
+  if (!opened_body || dependence_.depends(field_.index(indices[0].extent), level)) return out;
+  const Fraction other =
+      bound(name, extreme(name, *opened_body, level, extent), indices[0].level, indices[0].extent);
+  const auto atom_of = [&](const Fraction& f) {
+    return field_.atom(f.over.begin()->first.begin()->first);
+  };
+  return atom_of(other) < atom_of(out) ? other : out;
+}
+
 /// Applies linearity: moves factors without the index out of the sum.
 /// A denominator without the index moves out. With the index, 1 / x[i] has no linear law, so the
 /// whole sum is one atom.

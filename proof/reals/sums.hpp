@@ -33,6 +33,8 @@ class Sums {
   Fraction sum_over(Indices indices, const Fraction& body);
   /// Returns a lambda of a body with one index, named canonically.
   Fraction bound(const std::string& name, const Fraction& body, std::uint32_t level, Ix extent);
+  /// Returns the extreme of a body over one index. Nested extremes of one name commute.
+  Fraction extreme(const std::string& name, const Fraction& body, std::uint32_t level, Ix extent);
   /// Returns a sum's body with fresh names for its indices.
   std::optional<Fraction> opened(const Atom& sum, Indices& indices);
   /// Converts a product of sizes to a product of atoms, so that a sum over it equals nested sums

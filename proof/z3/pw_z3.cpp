@@ -101,6 +101,12 @@ class Floats {
     return z3::fpa_to_fpa(c_.fpa_val(value), sort(dtype));
   }
 
+  /// An integer literal that is compared with a float. Up to 256, every float dtype holds it.
+  z3::expr exact_literal(const FloatNode& node) {
+    if (node.kind != FloatNode::Kind::number || std::abs(node.number) > 256) throw Unsupported{};
+    return number(node.number, DType::f64);
+  }
+
   // Inputs are free constants. Two inputs of one name are one constant, so the caller makes names
   // unique.
   z3::expr of(const FloatNode& node) {
@@ -130,6 +136,11 @@ class Floats {
       floats = floats || x.back().is_fpa();
     }
     if (is_whole(node.dtype)) return whole(node, x, from);
+    if (integers && floats && node.dtype == DType::b8) {
+      for (std::size_t i = 0; i < x.size(); ++i)
+        if (x[i].is_bv()) x[i] = exact_literal(question_.nodes[node.operands[i]]);
+      return truth(node, x);
+    }
     if (integers && node.dtype == DType::b8) return order(node, x, from);
     if (integers && !(node.function == Function::cast || floats)) throw Unsupported{};
     if (integers) {
@@ -185,6 +196,9 @@ class Floats {
     if (op == Function::maximum) return z3::ite(below(y[1], y[0], natural), y[0], y[1]);
     if (op == Function::minimum) return z3::ite(below(y[0], y[1], natural), y[0], y[1]);
     if (op == Function::abs) return natural ? y[0] : z3::ite(y[0] < zero, -y[0], y[0]);
+    // A count below 0 or beyond the width shifts out all bits, in Z3 as well.
+    if (op == Function::shift_left) return z3::shl(y[0], y[1]);
+    if (op == Function::shift_right) return natural ? z3::lshr(y[0], y[1]) : z3::ashr(y[0], y[1]);
     if (op == Function::div)
       return z3::ite(y[1] == zero, zero, natural ? z3::udiv(y[0], y[1]) : y[0] / y[1]);
     if (!among(op, {Function::fmod, Function::remainder})) throw Unsupported{};
@@ -209,9 +223,10 @@ class Floats {
     throw Unsupported{};
   }
 
-  // Comparing in f64 is exact: it holds every value of the narrower floats.
+  // Operands of two dtypes are compared in f64, which holds every value of the narrower floats.
   z3::expr truth(const FloatNode& node, std::vector<z3::expr>& x) {
     if (node.function == Function::bitwise_not) return !x[0];
+    if (node.function == Function::cast && x[0].is_fpa()) return !x[0].mk_is_zero();
     if (x.size() == 2 && x[0].is_bool() && x[1].is_bool()) {
       if (node.function == Function::bitwise_and) return x[0] && x[1];
       if (node.function == Function::bitwise_or) return x[0] || x[1];
@@ -221,7 +236,9 @@ class Floats {
     if (node.function == Function::select && x[0].is_bool() && x[1].is_bool() && x[2].is_bool())
       return z3::ite(x[0], x[1], x[2]);
     if (x.size() != 2 || x[0].is_bool() || x[1].is_bool()) throw Unsupported{};
-    const z3::expr a = converted(x[0], DType::f64), b = converted(x[1], DType::f64);
+    const bool one_dtype = z3::eq(x[0].get_sort(), x[1].get_sort());
+    const z3::expr a = one_dtype ? x[0] : converted(x[0], DType::f64);
+    const z3::expr b = one_dtype ? x[1] : converted(x[1], DType::f64);
     if (node.function == Function::lt) return a < b;
     if (node.function == Function::le) return a <= b;
     if (node.function == Function::eq) return z3::fp_eq(a, b);

@@ -60,6 +60,11 @@ TEST_CASE("machine: sums and products of integers reassociate and distribute", "
                      "y = sum(add(a: W[n, m], b: W[n, m])){dim = 1}"
                      " => y = add(sum(a){dim = 1}, sum(b){dim = 1})",
                      "y = minimum(maximum(a: W[n], 3), 100) => y = maximum(minimum(a, 100), 3)",
+                     "y = shift_right(shift_right(a: W[n], 1), 2) => y = shift_right(a, 3)",
+                     "y = maximum(bitwise_not(mul(a: W[n], b: W[n])), bitwise_not(b))"
+                     " => y = bitwise_not(minimum(mul(a, b), b))",
+                     "y = amax(amax(a: W[n, m]){dim = 1}){dim = 0}"
+                     " => y = amax(amax(a){dim = 0}){dim = 0}",
                  },
                  kWidths),
              RuleVerdict::same_bits);

@@ -75,6 +75,10 @@ def apply(op, args):
     }  # fmt: skip
     if op in functions:
         return functions[op](*reals).astype(kind)
+    if op == "b8":
+        return a.astype(bool)
+    if op in ("shift_left", "shift_right", "remainder"):
+        return {"shift_left": np.left_shift, "shift_right": np.right_shift, "remainder": np.remainder}[op](*args).astype(kind)
     compare = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal}
     if op in compare:
         return compare[op](*args)
@@ -127,6 +131,29 @@ def integer_laws(kind):
         lambda a, b, d: (c("abs", c("abs", a)), c("abs", a)),
         lambda a, b, d: (c("bitwise_and", a, b), c("bitwise_and", b, a)),
         lambda a, b, d: (c("bitwise_not", c("bitwise_not", a)), c("add", a, number(0))),
+        lambda a, b, d: (c("bitwise_xor", c("bitwise_xor", a, b), b), c("add", a, number(0))),
+        lambda a, b, d: (c("bitwise_and", a, c("bitwise_or", a, b)), c("add", a, number(0))),
+        lambda a, b, d: (c("bitwise_not", c("bitwise_and", a, b)), c("bitwise_or", c("bitwise_not", a), c("bitwise_not", b))),
+        lambda a, b, d: (c("bitwise_not", a), c("sub", c("neg", a), number(1))),
+        lambda a, b, d: (c("add", c("bitwise_or", a, b), c("bitwise_and", a, b)), c("add", a, b)),
+        lambda a, b, d: (c("shift_left", a, number(2)), c("mul", a, number(4))),
+        lambda a, b, d: (c("shift_right", c("shift_right", a, number(1)), number(2)), c("shift_right", a, number(3))),
+        lambda a, b, d: (c("remainder", a, number(8)), c("bitwise_and", a, number(7))),
+        lambda a, b, d: (c("select", c("ge", a, b), a, b), c("maximum", a, b)),
+        lambda a, b, d: (c("select", c("lt", a, b), c("add", a, d), c("add", b, d)), c("add", c("minimum", a, b), d)),
+        lambda a, b, d: (c("b8", a), c("ne", a, number(0))),
+        lambda a, b, d: (c("eq", c("bitwise_xor", a, b), number(0)), c("eq", a, b)),
+        lambda a, b, d: (c("maximum", c("bitwise_not", a), c("bitwise_not", b)), c("bitwise_not", c("minimum", a, b))),
+        lambda a, b, d: (c("bitwise_or", c("lt", a, b), c("eq", a, b)), c("le", a, b)),
+        lambda a, b, d: (c("lt", c("maximum", a, b), d), c("bitwise_and", c("lt", a, d), c("lt", b, d))),
+        lambda a, b, d: (c("maximum", a, c("minimum", b, d)), c("minimum", c("maximum", a, b), c("maximum", a, d))),
+        lambda a, b, d: (c("mul", c("abs", a), c("abs", b)), c("abs", c("mul", c("abs", a), b))),
+        # False where bits are shifted out or a rest is lost.
+        lambda a, b, d: (c("shift_right", c("add", a, b), number(1)), c("add", c("shift_right", a, number(1)), c("shift_right", b, number(1)))),
+        lambda a, b, d: (c("shift_left", c("shift_right", a, number(1)), number(1)), c("add", a, number(0))),
+        lambda a, b, d: (c("shift_right", c("mul", a, number(2)), number(1)), c("add", a, number(0))),
+        lambda a, b, d: (c("remainder", c("add", a, b), number(4)), c("add", c("remainder", a, number(4)), c("remainder", b, number(4)))),
+        lambda a, b, d: (c("remainder", c("mul", a, number(3)), number(3)), c("mul", a, number(0))),
         # False where something wraps.
         lambda a, b, d: (c("lt", a, c("add", a, number(1))), c("eq", a, a)),
         lambda a, b, d: (c("ge", c("abs", a), number(0)), c("eq", a, a)),
@@ -268,9 +295,7 @@ def float_values(kind, rng):
     small = [float(info.tiny), float(info.smallest_subnormal), float(info.smallest_subnormal) * 3, float(info.eps)]
     plain = [0.0, 1.0, 2.0, 3.0, 0.1, 0.5, 1.5, 7.25, 10.0, 11.0, 12.0, 60.0, 89.0, 100.0, 105.0, 710.0, 750.0]
     values = [v for v in plain + large + small if abs(v) <= float(info.max)]
-    values += [rng.uniform(-4, 4) for _ in range(12)] + [
-        2.0 ** rng.uniform(np.log2(float(info.tiny)) / 2, np.log2(float(info.max))) for _ in range(8)
-    ]
+    values += [rng.uniform(-4, 4) for _ in range(12)] + [2.0 ** rng.uniform(np.log2(float(info.tiny)) / 2, np.log2(float(info.max))) for _ in range(8)]
     values += [-v for v in values]
     return np.array(values, dtype=TYPES[kind])
 
