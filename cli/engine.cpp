@@ -74,6 +74,9 @@ void EngineArgs::add_to(CLI::App& app, bool graph_required) {
          "many tokens of all sequences, if attention runs on the GPU; at least --max-tokens")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32))
       ->configurable();
+  add_switch(app, "--programmatic-edges", stated.engine.programmatic_edges,
+             "with --backend cuda: let a kernel of a captured graph start before its only "
+             "predecessor ends (programmatic dependent launch, sm_90 or newer)");
   add_setting(app, "--schedules", stated.engine.schedules, "FILE|none",
               "with --backend cuda: schedule table written by `pwr tune`, or none; default: the "
               "built-in table");

@@ -7,6 +7,7 @@
 // ordering is quadratic in the nodes at worst.
 #include "cuda/captured_graphs.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 
@@ -43,6 +44,8 @@ CapturedGraph CapturedGraphs::instantiate(RecordedGraph graph, std::uint64_t add
   launches.graphs = 1;
   for (const LaunchNode& node : graph.nodes) launches.add(counted(node));
   const std::size_t nodes = graph.nodes.size();
+  const auto early = static_cast<std::size_t>(std::count_if(
+      graph.nodes.begin(), graph.nodes.end(), [](const LaunchNode& node) { return node.early; }));
   auto executable = task_.driver.instantiate(std::move(graph));
   if (!executable) {
     ++log_.counters.failed_captures;
@@ -52,6 +55,7 @@ CapturedGraph CapturedGraphs::instantiate(RecordedGraph graph, std::uint64_t add
   }
   ++log_.counters.executables;
   log_.counters.graph_nodes += nodes;
+  log_.counters.early_starts += early;
   return {std::move(*executable), addresses, launches};
 }
 

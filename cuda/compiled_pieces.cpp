@@ -1,6 +1,8 @@
 #include "cuda/compiled_pieces.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -11,6 +13,30 @@
 #include "exec/dispatch.hpp"
 
 namespace pw::cuda {
+namespace {
+
+/// Makes all kernels wait for earlier ones, and the launches name them.
+void make_waiting(PieceProgram& program) {
+  std::map<std::string, std::string> renamed;
+  for (Kernel& kernel : program.kernels) {
+    const std::string before = kernel.name;
+    kernel = waiting(std::move(kernel));
+    renamed[before] = kernel.name;
+  }
+  for (ProgramLaunch& launch : program.launches)
+    if (launch.kind == LaunchNode::Kind::kernel) launch.name = renamed.at(launch.name);
+}
+
+void make_waiting(AttentionKernels& attention) {
+  attention.put = waiting(std::move(attention.put));
+  if (!attention.forms) {
+    attention.attend = waiting(std::move(attention.attend));
+    return;
+  }
+  for (AttentionForm& form : attention.forms->all) form.kernel = waiting(std::move(form.kernel));
+}
+
+}  // namespace
 
 void RuntimeLog::note(const std::string& text) {
   if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
@@ -19,6 +45,13 @@ void RuntimeLog::note(const std::string& text) {
 bool RuntimeTask::captures_steps() const {
   return std::any_of(plan.captures.begin(), plan.captures.end(),
                      [](const Capture& c) { return c.mode == DispatchMode::full; });
+}
+
+bool RuntimeTask::starts_early() const {
+  constexpr int kFirst = 90;  // the first architecture with programmatic launches
+  const std::string arch = driver.arch();
+  return options.programmatic_edges && arch.starts_with("sm_") &&
+         std::atoi(arch.c_str() + 3) >= kFirst;
 }
 
 bool RuntimeTask::stays(ValueId input) const {
@@ -80,6 +113,7 @@ Status CompiledPieces::compile(const PieceClass& c) {
     auto program = PW_TRY(
         make_program(piece, *host_, task_.driver,
                      {task_.options.grouping, asked_sizes(), schedules(), !task_.options.strict}));
+    if (task_.starts_early()) make_waiting(program);
     for (const std::string& why : program.notes) log_.note(why);
     for (const std::string& why : program.lacks) log_.note(c.name + " is not captured: " + why);
     made.captured = program.lacks.empty();
@@ -91,6 +125,7 @@ Status CompiledPieces::compile(const PieceClass& c) {
     for (const Kernel& kernel : made.program.kernels) keep(kernel);
   } else if (attention && (!attention_rows_.valid() || attention->rows == attention_rows_)) {
     attention_rows_ = attention->rows;
+    if (task_.starts_early()) make_waiting(*attention);
     keep(attention->put);
     if (attention->forms) {
       for (const AttentionForm& form : attention->forms->all) keep(form.kernel);
@@ -103,6 +138,7 @@ Status CompiledPieces::compile(const PieceClass& c) {
 }
 
 void CompiledPieces::keep(const Kernel& kernel) {
+  if (waits_first(kernel)) waiting_.insert(kernel.name);
   const bool known = std::any_of(kernels_.begin(), kernels_.end(),
                                  [&](const Kernel& other) { return other.name == kernel.name; });
   if (!known) kernels_.push_back(kernel);

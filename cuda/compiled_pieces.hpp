@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ class CompiledPieces {
   }
   /// Returns the kernels of all launches, each once.
   [[nodiscard]] const std::vector<Kernel>& kernels() const { return kernels_; }
+  /// Returns the names of those that wait for earlier kernels before they do anything else.
+  [[nodiscard]] const std::set<std::string>& waiting() const { return waiting_; }
   /// Returns the executable of a piece that is neither captured nor attention; null for others.
   [[nodiscard]] Executable* between(PieceId piece) const { return between_[piece.index].get(); }
   [[nodiscard]] bool captured(PieceId piece) const;
@@ -54,6 +57,7 @@ class CompiledPieces {
   std::unique_ptr<Backend> host_;
   std::vector<Class> classes_;
   std::vector<Kernel> kernels_;
+  std::set<std::string> waiting_;
   /// Executables of the pieces that are not captured, by piece. Pieces of one class do not share
   /// them: an op may identify its state by its layer.
   std::vector<std::unique_ptr<Executable>> between_;

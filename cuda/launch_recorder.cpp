@@ -59,6 +59,7 @@ Result<RecordedGraph> LaunchRecorder::record(PieceId piece, std::int64_t tokens)
   RecordedGraph out{fmt::format("{} of {} tokens", task_.stitched.pieces[piece].name, tokens),
                     std::move(nodes)};
   order_nodes(out);
+  start_early(out, pieces_.waiting());
   return out;
 }
 
@@ -71,6 +72,7 @@ Result<RecordedGraph> LaunchRecorder::record_steps(std::size_t first, std::size_
     std::move(nodes.begin(), nodes.end(), std::back_inserter(out.nodes));
   }
   order_nodes(out);
+  start_early(out, pieces_.waiting());
   return out;
 }
 

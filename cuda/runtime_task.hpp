@@ -17,6 +17,8 @@ struct RuntimeOptions {
   /// Initial capacity of the device's key-value cache, in tokens of all sequences; 0: the maximum
   /// tokens of a step. The cache grows on demand, which makes captured whole steps stale.
   std::int64_t cached_tokens = 0;
+  /// Kernels may start before their predecessors in a graph have ended, on sm_90 and newer.
+  bool programmatic_edges = false;
   /// Schedules tuned for the driver's architecture; null: default schedules.
   const ScheduleTable* schedules = nullptr;
 };
@@ -30,6 +32,7 @@ struct RuntimeCounters {
   std::size_t whole_steps = 0;      ///< part of graphs_captured
   std::size_t executables = 0;      ///< piece and size, plus whole steps by size
   std::size_t graph_nodes = 0;      ///< total of the executables
+  std::size_t early_starts = 0;     ///< of the nodes: those with a programmatic edge
   std::size_t failed_captures = 0;  ///< graphs that run launch by launch instead
   std::size_t allocations = 0;
   std::size_t replays = 0, launches = 0, ops_between = 0;
@@ -53,6 +56,8 @@ struct RuntimeTask {
   RuntimeOptions options;
   /// Returns true if the plan captures whole steps.
   [[nodiscard]] bool captures_steps() const;
+  /// Returns true if edges between waiting kernels are programmatic.
+  [[nodiscard]] bool starts_early() const;
   /// Returns true if an input stays on the device between steps: a weight or buffer of fixed size.
   [[nodiscard]] bool stays(ValueId input) const;
 };

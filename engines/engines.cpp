@@ -48,6 +48,7 @@ class CudaExecutable final : public StepExecutable {
              {"whole_steps", c.whole_steps},
              {"executables", c.executables},
              {"graph_nodes", c.graph_nodes},
+             {"early_starts", c.early_starts},
              {"failed_captures", c.failed_captures},
              {"allocations", c.allocations},
              {"replays", c.replays},
@@ -88,6 +89,7 @@ class CudaEngine final : public StepEngine {
     options.strict = options_.strict;
     options.grouping.automatic = options_.fuse;
     options.cached_tokens = options_.cached_tokens;
+    options.programmatic_edges = options_.programmatic_edges;
     options.schedules = schedules_.get();
     const auto start = std::chrono::steady_clock::now();
     auto runtime =
@@ -115,11 +117,12 @@ class CudaEngine final : public StepEngine {
     const bool pieces = c.executables > c.whole_steps;
     out.push_back(
         fmt::format("cuda on {}: {} of {} captured, {} compiled; {}{}, {} of "
-                    "{}, arena {}",
+                    "{}{}, arena {}",
                     driver_->device(), pieces ? c.capturable_pieces : 0, counted(c.pieces, "piece"),
                     counted(c.compilations, "class"), counted(c.graphs_captured, "graph"),
                     c.whole_steps > 0 ? fmt::format(", {} of them whole steps", c.whole_steps) : "",
                     counted(c.executables, "executable"), counted(c.graph_nodes, "node"),
+                    c.early_starts > 0 ? fmt::format(" ({} start early)", c.early_starts) : "",
                     bytes(runtime.memory().arena_bytes)));
     return out;
   }

@@ -18,9 +18,10 @@
 namespace pw {
 
 struct EngineOptions : BackendOptions {
-  std::string driver{"cuda"};      ///< for cuda: the first device; "host": the emulator
-  std::uint64_t seed = 1;          ///< seed of the emulator's thread order
-  std::int64_t cached_tokens = 0;  ///< see cuda::RuntimeOptions
+  std::string driver{"cuda"};       ///< for cuda: the first device; "host": the emulator
+  std::uint64_t seed = 1;           ///< seed of the emulator's thread order
+  std::int64_t cached_tokens = 0;   ///< see cuda::RuntimeOptions
+  bool programmatic_edges = false;  ///< see cuda::RuntimeOptions
   /// For cuda: a table that `pwr tune` wrote, or "none"; empty: the built-in table.
   std::string schedules;
 };

@@ -92,6 +92,7 @@ void take_execution(Given& given, const Named& named, ExecutionRequest& request)
     throw mistake("PW1405", "there is no driver `" + request.engine.driver + "`",
                   "the drivers are cuda and host");
   given.take("cached_tokens", request.engine.cached_tokens);
+  given.take("programmatic_edges", request.engine.programmatic_edges);
   given.take("strict", request.engine.strict);
   given.take("fuse", request.engine.fuse);
   given.take("seed", request.engine.seed);

@@ -372,6 +372,10 @@ std::int64_t CudaDriver::workspace_bytes() const {
 
 Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph graph) {
   const CudaFunctions& f = state_->f();
+  std::set<std::string> waiting;
+  for (const auto& [name, loaded] : state_->kernels)
+    if (waits_first(loaded.kernel)) waiting.insert(name);
+  PW_TRY(check_early(graph, waiting));
   std::map<const LaunchNode*, ChosenProduct> products;  // chosen before the first capture
   for (const LaunchNode& node : graph.nodes) {
     if (node.kind != LaunchNode::Kind::library) continue;
@@ -384,7 +388,9 @@ Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph g
   std::vector<void*> nodes;
   for (const LaunchNode& node : graph.nodes) {
     std::vector<void*> after;
-    for (std::size_t before : node.after) after.push_back(nodes[before]);
+    const bool early = node.early && f.graph_edges != nullptr;
+    if (!early)
+      for (std::size_t before : node.after) after.push_back(nodes[before]);
     void* added = nullptr;
     int code = 0;
     if (node.kind == LaunchNode::Kind::library) {
@@ -405,6 +411,10 @@ Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph g
         return fail(error_in(graph.name, "PW1223", "kernel " + node.name + " was not loaded"));
       const CudaLaunch launch(loaded->second.kernel, loaded->second.function, node);
       code = f.graph_kernel(&added, made, after.data(), after.size(), &launch.node());
+    }
+    if (code == 0 && early) {
+      const CudaEdge programmatic{.from_port = 1, .type = 1};
+      code = f.graph_edges(made, &nodes[node.after[0]], &added, &programmatic, 1);
     }
     PW_TRY(state_->check(code, "add " + node.name + " to " + graph.name));
     nodes.push_back(added);

@@ -5,7 +5,8 @@
 namespace pw::cuda {
 
 std::string fill(CudaFunctions& f, void* library) {
-  FunctionFinder find(library);
+  FunctionFinder optional(library), find(library);
+  optional(f.graph_edges, "cuGraphAddDependencies_v2");
   find(f.init, "cuInit");
   find(f.version, "cuDriverGetVersion");
   find(f.error_name, "cuGetErrorName");

@@ -32,6 +32,12 @@ struct CudaCopy {  ///< CUDA_MEMCPY3D_v2
   std::size_t width = 0, height = 1, depth = 1;  ///< width in bytes
 };
 
+struct CudaEdge {  ///< CUgraphEdgeData
+  unsigned char from_port = 0, to_port = 0;
+  unsigned char type = 0;  ///< 1: programmatic
+  unsigned char reserved[5] = {};
+};
+
 /// Driver functions; each returns a CUresult, 0 for success.
 struct CudaFunctions {
   int (*init)(unsigned) = nullptr;
@@ -67,6 +73,8 @@ struct CudaFunctions {
   int (*graph_kernel)(void**, void*, void* const*, std::size_t, const CudaKernelNode*) = nullptr;
   int (*graph_copy)(void**, void*, void* const*, std::size_t, const CudaCopy*, void*) = nullptr;
   int (*graph_child)(void**, void*, void* const*, std::size_t, void*) = nullptr;
+  int (*graph_edges)(void*, void* const*, void* const*, const CudaEdge*,
+                     std::size_t) = nullptr;  ///< optional: 12.3
   int (*graph_instantiate)(void**, void*, unsigned long long) = nullptr;
   int (*graph_upload)(void*, void*) = nullptr;
   int (*graph_launch)(void*, void*) = nullptr;
@@ -78,12 +86,6 @@ struct CudaFill {  ///< CUDA_MEMSET_NODE_PARAMS_v1
   std::size_t pitch = 0;
   unsigned value = 0, element_bytes = 0;
   std::size_t width = 0, height = 0;  ///< width in elements
-};
-
-struct CudaEdge {  ///< CUgraphEdgeData
-  unsigned char from_port = 0, to_port = 0;
-  unsigned char type = 0;  ///< 1: programmatic
-  unsigned char reserved[5] = {};
 };
 
 struct CudaAllocation {  ///< CUDA_MEM_ALLOC_NODE_PARAMS_v1

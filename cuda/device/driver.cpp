@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace pw::cuda {
 namespace {
 
@@ -53,6 +55,34 @@ void order_nodes(RecordedGraph& graph) {
     }
     std::reverse(graph.nodes[i].after.begin(), graph.nodes[i].after.end());
   }
+}
+
+std::string why_not_early(const RecordedGraph& graph, std::size_t node,
+                          const std::set<std::string>& waiting) {
+  const LaunchNode& n = graph.nodes[node];
+  if (n.kind != LaunchNode::Kind::kernel) return "only kernels wait";
+  if (!waiting.contains(n.name)) return "the kernel does not wait first";
+  if (n.after.empty()) return "it has no predecessor";
+  if (n.after.size() > 1) return fmt::format("it has {} predecessors", n.after.size());
+  if (graph.nodes[n.after[0]].kind != LaunchNode::Kind::kernel)
+    return "its predecessor is not a kernel of ours";
+  return {};
+}
+
+void start_early(RecordedGraph& graph, const std::set<std::string>& waiting) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    graph.nodes[i].early = why_not_early(graph, i, waiting).empty();
+}
+
+Status check_early(const RecordedGraph& graph, const std::set<std::string>& waiting) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!graph.nodes[i].early) continue;
+    if (const std::string why = why_not_early(graph, i, waiting); !why.empty())
+      return fail(error_in(fmt::format("{}, node {} ({})", graph.name, i, graph.nodes[i].name),
+                           "PW1251", "may start before its predecessor ends, but " + why,
+                           "make the edge a full one"));
+  }
+  return {};
 }
 
 LibraryAnswer Driver::calls_library(const ProductCall&, std::span<const DeviceTensor>,

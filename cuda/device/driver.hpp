@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <variant>
@@ -75,6 +76,9 @@ struct LaunchNode {
   std::vector<std::int64_t> params;            ///< for a kernel: rows first
   std::shared_ptr<const LibraryCall> library;  ///< for a library call
   std::vector<std::size_t> after;              ///< predecessors, ascending
+  /// The edge from its only predecessor is programmatic: the kernel may start when that one has
+  /// started, and waits for its end (see `waits_first`).
+  bool early = false;
 };
 
 [[nodiscard]] LaunchCounts counted(const LaunchNode& node);
@@ -107,6 +111,16 @@ class Ancestors {
 /// Gives the nodes their edges: nodes in conflict keep their order. Transitively implied edges are
 /// omitted.
 void order_nodes(RecordedGraph& graph);
+
+/// Returns why a node must start after its predecessors have ended, or an empty text if its edge
+/// may be programmatic. Edges of waiting kernels order completion as full edges do: each waits
+/// before its first access, so it ends after its predecessor. `waiting`: names of such kernels.
+[[nodiscard]] std::string why_not_early(const RecordedGraph& graph, std::size_t node,
+                                        const std::set<std::string>& waiting);
+/// Makes edges programmatic where that is safe.
+void start_early(RecordedGraph& graph, const std::set<std::string>& waiting);
+/// Fails with PW1251 if a programmatic edge is not safe.
+[[nodiscard]] Status check_early(const RecordedGraph& graph, const std::set<std::string>& waiting);
 
 /// An instantiated graph.
 class GraphExecutable {

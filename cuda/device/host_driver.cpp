@@ -37,28 +37,71 @@ class HostDriver::Replay final : public GraphExecutable {
                            fmt::format("the device failed at node {} ({})", graph_.nodes.size() - 1,
                                        graph_.nodes.empty() ? "" : graph_.nodes.back().name),
                            "restart the process; the device stays unusable until it ends"));
-    Random random(combine(driver_.options_.seed, number));
-    std::vector<std::size_t> waiting_for(graph_.nodes.size());
-    std::vector<std::vector<std::size_t>> followers(graph_.nodes.size());
-    std::vector<std::size_t> ready;
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      waiting_for[i] = graph_.nodes[i].after.size();
-      for (std::size_t before : graph_.nodes[i].after) followers[before].push_back(i);
-      if (waiting_for[i] == 0) ready.push_back(i);
-    }
-    while (!ready.empty()) {
-      std::swap(ready[random.below(ready.size())], ready.back());
-      const std::size_t node = ready.back();
-      ready.pop_back();
-      if (auto done = driver_.run_node(graph_.nodes[node], random.below(1u << 30)); !done)
-        return done;
-      for (std::size_t next : followers[node])
-        if (--waiting_for[next] == 0) ready.push_back(next);
-    }
-    return {};
+    return Order(driver_, graph_, combine(driver_.options_.seed, number)).run();
   }
 
  private:
+  /// One random order of the nodes.
+  class Order {
+   public:
+    Order(HostDriver& driver, const RecordedGraph& graph, std::uint64_t seed)
+        : driver_(driver),
+          graph_(graph),
+          random_(seed),
+          waiting_for_(graph.nodes.size()),
+          started_(graph.nodes.size()),
+          done_(graph.nodes.size()),
+          followers_(graph.nodes.size()) {}
+
+    Status run() {
+      for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+        waiting_for_[i] = graph_.nodes[i].after.size();
+        for (std::size_t before : graph_.nodes[i].after) followers_[before].push_back(i);
+      }
+      for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+        if (waiting_for_[i] == 0) may_start(i, 0);
+      while (!ready_.empty()) {
+        std::swap(ready_[random_.below(ready_.size())], ready_.back());
+        const std::size_t node = ready_.back();
+        ready_.pop_back();
+        PW_TRY(run(node));
+      }
+      return {};
+    }
+
+   private:
+    static constexpr int kMostInside = 8;  // launches that run within each other
+
+    /// A follower with a programmatic edge may start as well, sometimes.
+    void may_start(std::size_t node, int inside) {
+      ready_.push_back(node);
+      for (std::size_t next : followers_[node])
+        if (graph_.nodes[next].early && inside < kMostInside && random_.below(2) == 0)
+          may_start(next, inside + 1);
+    }
+
+    Status run(std::size_t node) {
+      if (started_[node]) return {};
+      started_[node] = true;
+      const LaunchNode& launch = graph_.nodes[node];
+      Earlier earlier;
+      if (launch.early && !done_[launch.after[0]])
+        earlier = [this, before = launch.after[0]] { return run(before); };
+      PW_TRY(driver_.run_node(launch, random_.below(1u << 30), earlier));
+      done_[node] = true;
+      for (std::size_t next : followers_[node])
+        if (--waiting_for_[next] == 0) may_start(next, 0);
+      return {};
+    }
+
+    HostDriver& driver_;
+    const RecordedGraph& graph_;
+    Random random_;
+    std::vector<std::size_t> waiting_for_, ready_;
+    std::vector<bool> started_, done_;
+    std::vector<std::vector<std::size_t>> followers_;
+  };
+
   HostDriver& driver_;
   RecordedGraph graph_;
 };
@@ -133,6 +176,7 @@ Status HostDriver::load(std::span<const Kernel> kernels) {
     if (module_of_.emplace(k.name, modules_.size()).second) {
       fresh.push_back(k);
       trees_[k.name] = k.accesses;
+      if (waits_first(k)) waiting_.insert(k.name);
     }
   if (fresh.empty()) return {};
   auto module = HostKernels::build(fresh, {}, options_.cache);
@@ -147,6 +191,7 @@ Status HostDriver::load(std::span<const Kernel> kernels) {
 Result<std::unique_ptr<GraphExecutable>> HostDriver::instantiate(RecordedGraph graph) {
   if (graphs_++ == options_.refuse_graph)
     return fail(error_in(graph.name, "PW1250", "the device rejects the graph"));
+  if (options_.checks_edges) PW_TRY(check_early(graph, waiting_));
   const Ancestors ancestors(graph);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const LaunchNode& node = graph.nodes[i];
@@ -166,15 +211,16 @@ Result<std::unique_ptr<GraphExecutable>> HostDriver::instantiate(RecordedGraph g
   return std::make_unique<Replay>(*this, std::move(graph));
 }
 
-Status HostDriver::run_node(const LaunchNode& node, std::uint64_t seed) {
+Status HostDriver::run_node(const LaunchNode& node, std::uint64_t seed, const Earlier& earlier) {
   for (const auto* tensors : {&node.reads, &node.writes}) {
     for (const DeviceTensor& t : *tensors)
       if (auto ok = check(t.range(), node.name); !ok) return ok;
   }
-  return run_unchecked(node, seed);
+  return run_unchecked(node, seed, earlier);
 }
 
-Status HostDriver::run_unchecked(const LaunchNode& node, std::uint64_t seed) {
+Status HostDriver::run_unchecked(const LaunchNode& node, std::uint64_t seed,
+                                 const Earlier& earlier) {
   switch (node.kind) {
     case LaunchNode::Kind::copy:
       std::memmove(pointer(node.writes[0].address), pointer(node.reads[0].address),
@@ -184,12 +230,12 @@ Status HostDriver::run_unchecked(const LaunchNode& node, std::uint64_t seed) {
     case LaunchNode::Kind::library:
       return node.library->on_host->run(views(node.reads), views(node.writes),
                                         node.library->context);
-    case LaunchNode::Kind::kernel: return run_kernel(node, seed);
+    case LaunchNode::Kind::kernel: return run_kernel(node, seed, earlier);
   }
   return {};
 }
 
-Status HostDriver::run_kernel(const LaunchNode& node, std::uint64_t seed) {
+Status HostDriver::run_kernel(const LaunchNode& node, std::uint64_t seed, const Earlier& earlier) {
   const auto module = module_of_.find(node.name);
   if (module == module_of_.end())
     return fail(error_in(node.name, "PW1223", "the kernel was not loaded"));
@@ -203,7 +249,8 @@ Status HostDriver::run_kernel(const LaunchNode& node, std::uint64_t seed) {
     touched.foretold.reset();
   else if (touched.foretold)
     *touched.foretold += foretold->total;
-  return modules_[module->second].run(node.name, pointers, node.params, seed, &touched.counted);
+  return modules_[module->second].run(node.name, pointers, node.params, seed, &touched.counted,
+                                      earlier);
 }
 
 std::optional<LaunchAccesses> HostDriver::foretell(const LaunchNode& node) const {

@@ -1,12 +1,15 @@
 // An emulator of the device. Memory is the host's, kernels are the unchanged CUDA source run on
 // fibers (see host_run.hpp), and a CPU backend runs library calls. A graph's nodes run in a random
-// order, drawn from a seed and consistent with its edges, so that a missing edge shows. A stream
-// runs each launch at once, one launch at a time over all threads, on any memory of the process.
+// order, drawn from a seed and consistent with its edges, so that a missing edge shows. A node with
+// a programmatic edge may run first, up to its wait, where its predecessor runs. A stream runs each
+// launch at once, one launch at a time over all threads, on any memory of the process.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 
 #include "cuda/device/driver.hpp"
 #include "cuda/device/host_run.hpp"
@@ -19,6 +22,7 @@ struct HostDriverOptions {
   bool libraries = true;          ///< false: a device without libraries, where products are kernels
   std::string arch = "sm_90";     ///< emulated architecture, which selects tuned schedules
   CompileCache* cache = nullptr;  ///< cache of compiled kernels; null: each module is compiled
+  bool checks_edges = true;       ///< false: replays alone show faults of programmatic edges
   // Fault injection: the n-th instantiation (from 0) or the n-th replay fails.
   std::optional<std::size_t> refuse_graph = std::nullopt, break_replay = std::nullopt;
 };
@@ -71,9 +75,10 @@ class HostDriver : public Driver {
   class Replay;
   class OnStream;
   [[nodiscard]] Status check(const MemoryRange& range, const std::string& what) const;
-  Status run_node(const LaunchNode& node, std::uint64_t seed);
-  Status run_unchecked(const LaunchNode& node, std::uint64_t seed);
-  Status run_kernel(const LaunchNode& node, std::uint64_t seed);
+  using Earlier = std::function<Status()>;
+  Status run_node(const LaunchNode& node, std::uint64_t seed, const Earlier& earlier = {});
+  Status run_unchecked(const LaunchNode& node, std::uint64_t seed, const Earlier& earlier = {});
+  Status run_kernel(const LaunchNode& node, std::uint64_t seed, const Earlier& earlier);
   [[nodiscard]] std::optional<LaunchAccesses> foretell(const LaunchNode& node) const;
 
   HostDriverOptions options_;
@@ -82,6 +87,7 @@ class HostDriver : public Driver {
   std::vector<HostKernels> modules_;
   std::map<std::string, std::size_t, std::less<>> module_of_;       ///< by kernel
   std::map<std::string, std::shared_ptr<const AccessTree>> trees_;  ///< by kernel
+  std::set<std::string> waiting_;  ///< kernels that wait before they do anything else
   std::map<std::string, Touched> touched_;
   std::int64_t copied_ = 0;
   std::size_t graphs_ = 0, replays_ = 0, enqueued_ = 0;

@@ -1,6 +1,7 @@
 // Definitions of CUDA's names; cooperative operations call the ThreadBlock.
 #include "cuda/device/host_run.hpp"
 
+#include <deque>
 #include <set>
 
 #include <fmt/format.h>
@@ -48,6 +49,12 @@ constexpr std::string_view kPrologue = R"cpp(
     __builtin_memcpy(out, pw_counted, sizeof pw_counted);
     __builtin_memset(pw_counted, 0, sizeof pw_counted);
   }
+  extern "C" long long pw_accesses() {
+    long long all = 0;
+    for (int i = 0; i < 20; ++i) all += (&pw_counted[0][0])[i];
+    return all;
+  }
+#define pw_wait_for_earlier() pw_host->wait_for_earlier(pw_accesses())
   template <class T>
   static inline void pw_count(int kind) {
     ++pw_counted[kind][sizeof(T) == 16 ? 4 : sizeof(T) == 8 ? 3 : sizeof(T) == 4 ? 2 : sizeof(T) - 1];
@@ -168,15 +175,15 @@ void* HostKernels::symbol(const std::string& name) const { return library_.symbo
 
 Status HostKernels::run(const std::string& kernel, std::span<void* const> pointers,
                         std::span<const std::int64_t> params, std::uint64_t seed,
-                        AccessCounts* counts) const {
+                        AccessCounts* counts, const std::function<Status()>& earlier) const {
   using Entry = void (*)(void* const*, const long long*);
   const auto function = reinterpret_cast<Entry>(symbol("host_" + kernel));
   const auto how = launches_.find(kernel);
   if (!function || how == launches_.end())
     return fail(error_in("host run", "PW1223", fmt::format("kernel {} was not compiled", kernel)));
   const std::vector<long long> values(params.begin(), params.end());
-  AccessCounts earlier;  // of a run without a request for counts
-  if (counts != nullptr) take_counts(&earlier);
+  AccessCounts unasked;  // of a run without a request for counts
+  if (counts != nullptr) take_counts(&unasked);
   Launch launch;
   launch.blocks = static_cast<unsigned>((params[0] + how->second.rows_per_block - 1) /
                                         how->second.rows_per_block);
@@ -184,9 +191,20 @@ Status HostKernels::run(const std::string& kernel, std::span<void* const> pointe
   launch.threads = static_cast<unsigned>(how->second.threads);
   launch.shared_bytes = how->second.shared_bytes;
   launch.seed = seed;
-  thread_local ThreadBlock block;
+  Status completed;
+  if (earlier) {
+    launch.complete_earlier = [&] { completed = earlier(); };
+    launch.accesses = reinterpret_cast<long long (*)()>(symbol("pw_accesses"));
+  }
+  // A launch that starts early contains the run of its predecessor.
+  thread_local std::deque<ThreadBlock> blocks;
+  thread_local std::size_t depth = 0;
+  if (blocks.size() == depth) blocks.emplace_back();
+  ThreadBlock& block = blocks[depth++];
   const std::string fault = block.run(launch, [&] { function(pointers.data(), values.data()); });
+  --depth;
   take_counts(counts);
+  if (!completed) return completed;
   if (fault.empty()) return {};
   return fail(error_in("host run", "PW1225",
                        fmt::format("kernel {}, seed {}: {}", kernel, seed, fault),

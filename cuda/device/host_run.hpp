@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -26,10 +27,12 @@ class HostKernels {
   /// Calls a kernel for all rows. Pointers follow `Kernel::arguments`, values `Kernel::params`,
   /// rows first. Threads and blocks run in an order drawn from the seed. Fails with PW1225 if
   /// threads race for shared memory, diverge at a barrier or exchange, or exceed a shared array.
-  /// Adds accesses to `counts`.
+  /// Adds accesses to `counts`. With `earlier` the launch starts before its predecessor ends:
+  /// `earlier` completes it at the first wait. A thread that accesses memory before it waits, or
+  /// does not wait, is a fault.
   Status run(const std::string& kernel, std::span<void* const> pointers,
              std::span<const std::int64_t> params, std::uint64_t seed = 1,
-             AccessCounts* counts = nullptr) const;
+             AccessCounts* counts = nullptr, const std::function<Status()>& earlier = {}) const;
   /// Returns a function of the extra text by its C name, or null.
   [[nodiscard]] void* symbol(const std::string& name) const;
 

@@ -59,7 +59,8 @@ const HostApi& ThreadBlock::api() {
       [](void* sums, int bytes) { return active->memory_.sum_async(sums, bytes); },
       [] { active->memory_.show_async(); },
       [] { active->memory_.commit_async(); },
-      [](int groups) { active->memory_.wait_async(groups); }};
+      [](int groups) { active->memory_.wait_async(groups); },
+      [](long long accesses) { active->wait_for_earlier(accesses); }};
   return table;
 }
 
@@ -77,6 +78,7 @@ std::string ThreadBlock::run(const Launch& launch, const std::function<void()>& 
   launch_ = launch;
   random_ = launch.seed;
   fault_.clear();
+  earlier_completed_ = false;
   std::vector<unsigned> order(std::size_t{launch.blocks} * launch.column_blocks);
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<unsigned>(i);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draw() % i]);
@@ -91,6 +93,7 @@ std::string ThreadBlock::run(const Launch& launch, const std::function<void()>& 
 
 void ThreadBlock::run_block(const std::function<void()>& kernel) {
   threads_.assign(launch_.threads, {});
+  early_.assign(launch_.complete_earlier ? launch_.threads : 0, {});
   memory_.reset(launch_.threads, launch_.shared_bytes);
   fibers_.start(launch_.threads, [&](std::size_t) { kernel(); });
   std::vector<std::size_t> ready(launch_.threads);
@@ -106,11 +109,18 @@ void ThreadBlock::run_block(const std::function<void()>& kernel) {
     const std::size_t at = draw() % ready.size(), thread = ready[at];
     ready[at] = ready.back();
     ready.pop_back();
+    if (!early_.empty() && !std::exchange(early_[thread].begun, true))
+      early_[thread].accesses = launch_.accesses();
     fibers_.resume(thread);
     if (!fault_.empty()) return;
     if (fibers_.ended(thread)) {
+      if (!early_.empty() && !early_[thread].waited)
+        return fail(fmt::format("thread {} ends without a wait for the earlier kernel", thread));
       threads_[thread].state = State::ended;
       --left;
+    } else if (threads_[thread].state == State::waiting) {
+      release_wait(thread);
+      ready.push_back(thread);
     } else if (threads_[thread].state == State::exchanging) {
       release_exchange(static_cast<unsigned>(thread) / kWarp);
     } else if (threads_[thread].state == State::gathering) {
@@ -181,6 +191,12 @@ void ThreadBlock::release_gather(unsigned warp) {
   }
 }
 
+/// Completes the predecessor as late as possible: when the first thread waits.
+void ThreadBlock::release_wait(std::size_t thread) {
+  if (!std::exchange(earlier_completed_, true)) launch_.complete_earlier();
+  threads_[thread].state = State::ready;
+}
+
 void ThreadBlock::stuck() {
   std::map<std::string, std::pair<std::size_t, std::size_t>> waits;  // count, first thread
   for (std::size_t i = 0; i < threads_.size(); ++i) {
@@ -213,6 +229,16 @@ void ThreadBlock::barrier(int line) {
   Thread& t = threads_[static_cast<std::size_t>(self())];
   t.state = State::at_barrier;
   t.line = line;
+  fibers_.pause();
+}
+
+void ThreadBlock::wait_for_earlier(long long accesses) {
+  if (early_.empty()) return;
+  const auto thread = static_cast<std::size_t>(self());
+  if (accesses != early_[thread].accesses)
+    fail(fmt::format("thread {} accesses memory before it waits for the earlier kernel", thread));
+  early_[thread].waited = true;
+  threads_[thread].state = State::waiting;
   fibers_.pause();
 }
 

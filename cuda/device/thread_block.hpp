@@ -21,6 +21,9 @@ struct Launch {
   unsigned blocks = 0, column_blocks = 1, threads = 0;  ///< blocks: x; column_blocks: y
   std::int64_t shared_bytes = 0;                        ///< dynamic shared memory
   std::uint64_t seed = 1;
+  /// For a launch that starts early: completes its predecessor, and returns the accesses so far.
+  std::function<void()> complete_earlier;
+  std::function<long long()> accesses;
 };
 
 class ThreadBlock {
@@ -31,7 +34,7 @@ class ThreadBlock {
   std::string run(const Launch& launch, const std::function<void()>& kernel);
 
  private:
-  enum class State : std::uint8_t { ready, at_barrier, exchanging, gathering, ended };
+  enum class State : std::uint8_t { ready, at_barrier, exchanging, gathering, waiting, ended };
   struct Thread {
     State state = State::ready;
     int line = 0;       ///< source line of the barrier
@@ -39,6 +42,12 @@ class ThreadBlock {
     int distance = 0, bytes = 0;
     const void* mine = nullptr;
     void* other = nullptr;
+  };
+  /// A thread of a launch that starts early: whether it has waited for the predecessor, and the
+  /// accesses of all threads when it first ran.
+  struct EarlyStart {
+    bool begun = false, waited = false;
+    long long accesses = 0;
   };
   void run_block(const std::function<void()>& kernel);
   void release_barrier();
@@ -53,11 +62,15 @@ class ThreadBlock {
   void exchange(unsigned mask, int distance, const void* mine, void* other, int bytes);
   /// Gives every lane of a warp the values of all lanes, in lane order.
   void gather(const void* mine, void* all, int bytes);
+  void wait_for_earlier(long long accesses);
+  void release_wait(std::size_t thread);
 
   Fibers fibers_;
   SharedMemory memory_{fibers_, [this](std::string what) { fail(std::move(what)); }};
   Launch launch_;
   std::vector<Thread> threads_;
+  std::vector<EarlyStart> early_;  ///< empty in a launch that starts after its predecessors
+  bool earlier_completed_ = false;
   unsigned block_ = 0;
   std::uint64_t random_ = 1;
   std::string fault_;

@@ -12,6 +12,16 @@
 #include "cuda/kernels/teams.hpp"
 
 namespace pw::cuda {
+namespace {
+
+constexpr std::string_view kWait = "pw_wait_for_earlier();\n";
+
+/// Returns the place of the kernel's first statement: its body follows the parameter list.
+std::size_t body_of(const std::string& source) {
+  return source.find("{\n", source.find("__global__")) + 2;
+}
+
+}  // namespace
 
 std::string sanitised(std::string_view text) { return as_name(text.substr(0, 64)); }
 
@@ -94,6 +104,19 @@ Kernel written(const WrittenKernel& text) {
   tree->by_data = text.by_data;
   kernel.accesses = std::move(tree);
   return kernel;
+}
+
+Kernel waiting(Kernel kernel) {
+  if (waits_first(kernel)) return kernel;
+  const std::string name = kernel.name;
+  kernel.name = fmt::format("k_{:016x}", hash_text(name + " waits"));
+  kernel.source.replace(kernel.source.find(name), name.size(), kernel.name);
+  kernel.source.insert(body_of(kernel.source), kWait);
+  return kernel;
+}
+
+bool waits_first(const Kernel& kernel) {
+  return kernel.source.compare(body_of(kernel.source), kWait.size(), kWait) == 0;
 }
 
 std::string source_file(const Kernel& kernel) {

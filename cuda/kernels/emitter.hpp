@@ -93,6 +93,13 @@ struct WrittenKernel {
   void add_pointer(const Context& context, TypeId type, std::string_view name, bool is_written);
 };
 [[nodiscard]] Kernel written(const WrittenKernel& text);
+/// Returns the kernel with a wait for earlier kernels as its first statement, under another name.
+/// Launched with a programmatic edge, it may start before its predecessor ends; launched otherwise,
+/// the wait is over at once. Below sm_90 the wait does nothing.
+[[nodiscard]] Kernel waiting(Kernel kernel);
+/// Returns true if each thread waits for earlier kernels before it does anything else. This proves
+/// that the kernel may start early: whatever it reads or writes, its predecessor has completed.
+[[nodiscard]] bool waits_first(const Kernel& kernel);
 /// Returns the text after prelude(): functions that the threads of a team call together.
 [[nodiscard]] std::string_view team_prelude();
 /// Returns the members of the table through which kernels on the host call their block.

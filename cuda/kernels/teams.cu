@@ -16,6 +16,14 @@ template <class T, class V>
 PW_FUNCTION void pw_store(T* p, long long i, V x) {
   p[i] = (T)x;
 }
+// Lets the next kernel start, and waits until earlier ones have ended and their writes are visible.
+// Does nothing in a launch without programmatic edges. PTX ISA, griddepcontrol.
+PW_FUNCTION void pw_wait_for_earlier() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
 #define PW_SHARED(type, name, count) __shared__ type name[count]
 #define PW_KEPT(name) extern __shared__ __align__(1024) uint4 name[]
 #define PW_ALIGNED(p, bytes)

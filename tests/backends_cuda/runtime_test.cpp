@@ -88,12 +88,13 @@ cuda::RuntimeOptions strict() {
 
 /// A runtime that is ready, and what it needs.
 struct Ready {
-  explicit Ready(const Model& model, const cuda::HostDriverOptions& how = {})
+  explicit Ready(const Model& model, const cuda::HostDriverOptions& how = {},
+                 const cuda::RuntimeOptions& options = strict())
       : planned(model),
         driver(how),
         weights(planned.graph, 7),
         runtime(
-            need(cuda::Runtime::make(planned.pieces, planned.graph, planned.plan, driver, strict()),
+            need(cuda::Runtime::make(planned.pieces, planned.graph, planned.plan, driver, options),
                  *planned.context)) {
     need(runtime->load(weights), *planned.context);
     need(runtime->capture(), *planned.context);
@@ -346,6 +347,34 @@ TEST_CASE("runtime: each edge of a whole step is needed", "[cuda]") {
     }
   }
   CHECK(edges + 1 >= graph.nodes.size());
+}
+
+TEST_CASE("runtime: a whole step with programmatic edges gives the same bits", "[cuda][diff]") {
+  if (no_compiler()) return;
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
+    INFO("seed " << seed);
+    cuda::RuntimeOptions options = strict();
+    options.programmatic_edges = true;
+    Ready ready(whole({"none", "o2"}), {.seed = seed}, options);
+    const cuda::RecordedGraph graph = need(ready.runtime->record_step(4), *ready.planned.context);
+    std::size_t early = 0, chained = 0;
+    for (const cuda::LaunchNode& node : graph.nodes) {
+      early += node.early ? 1 : 0;
+      chained += node.kind == cuda::LaunchNode::Kind::kernel && node.after.size() == 1 &&
+                         graph.nodes[node.after[0]].kind == cuda::LaunchNode::Kind::kernel
+                     ? 1
+                     : 0;
+    }
+    CHECK(early == chained);
+    CHECK(early > 0);
+    CHECK(ready.runtime->counters().early_starts > 0);
+    for (std::int64_t tokens : {1, 2, 4, 8}) {
+      const Step step = one_sequence(tokens);
+      CHECK(bits_apart(need(ready.run(step), *ready.planned.context).outputs, ready.whole(step)) ==
+            "");
+      for (KvCache* cache : {&ready.replayed, &ready.unsplit}) *cache = KvCache();
+    }
+  }
 }
 
 TEST_CASE("runtime: a step that could be whole runs piece by piece by hand", "[cuda][diff]") {
