@@ -6,10 +6,12 @@
 #include "codegen/toolchain.hpp"
 #include "cuda/device/host_driver.hpp"
 #include "cuda/device/nvrtc.hpp"
+#include "tests/backends_cuda/stand_in.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;
 using namespace pw::cuda;
+using namespace pw::test;
 
 namespace {
 
@@ -214,4 +216,39 @@ TEST_CASE("programmatic edges: waiting kernels compile for all architectures", "
     REQUIRE((with && without));
     CHECK(with->usage.registers <= without->usage.registers + 2);
   }
+}
+
+TEST_CASE("programmatic edges: the driver adds them to its graph", "[cuda]") {
+  const StandIn device;
+  const Nvrtc nvrtc = Nvrtc::open();
+  if (!device.present() || !nvrtc.present()) {
+    WARN("SKIPPED: no C++ compiler or no NVRTC");
+    return;
+  }
+  device.function<void(int (*)(const char*), void (*)(const char*, const std::uint64_t*))>(
+      "stand_in_kernels")([](const char*) { return 4; }, [](const char*, const std::uint64_t*) {});
+  const auto driver = device.driver();
+  REQUIRE(driver->load(std::vector{right(), faulty()[0]}));
+  const Address at = driver->allocate(1 << 12).value();
+  RecordedGraph graph{"three", {}};
+  for (Address i = 0; i < 3; ++i) {
+    LaunchNode node;
+    node.name = right().name;
+    node.params = {kWords};
+    const auto buffer = [&](Address n) { return DeviceTensor{DType::i32, {kWords}, at + 256 * n}; };
+    node.reads = {buffer(i), buffer(i)};
+    node.writes = {buffer(i + 1)};
+    graph.nodes.push_back(node);
+  }
+  order_nodes(graph);
+  const int before = device.counter("programmatic_edges");
+  CHECK(driver->instantiate(graph));
+  CHECK(device.counter("programmatic_edges") == before);
+  start_early(graph, {right().name});
+  CHECK(driver->instantiate(graph));
+  CHECK(device.counter("programmatic_edges") == before + 2);
+  graph.nodes[2].name = faulty()[0].name;
+  const auto refused = driver->instantiate(graph);
+  REQUIRE(!refused);
+  CHECK(refused.error().front().code == "PW1251");
 }

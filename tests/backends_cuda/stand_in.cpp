@@ -60,7 +60,7 @@ Stream legacy;           // the stream that is called null
 int captures = 0;        // under way, on any stream
 bool relaxed = false;    // whether calls that may wait are allowed during them
 int open_graphs = 0;     // begun, and not made ready
-int allocations = 0, waits = 0, loads = 0, copies_of_host = 0, launches = 0;
+int allocations = 0, waits = 0, loads = 0, copies_of_host = 0, launches = 0, programmatic_edges = 0;
 
 /// Functions of a kernel's name: the number of its parameters, and a run with their values.
 int (*parameters)(const char*) = nullptr;
@@ -206,6 +206,7 @@ int stand_in_waits() { return waits; }
 int stand_in_loads() { return loads; }
 int stand_in_copies_of_host() { return copies_of_host; }
 int stand_in_launches() { return launches; }
+int stand_in_programmatic_edges() { return programmatic_edges; }
 int cuInit(unsigned) { return 0; }
 int cuDriverGetVersion(int* v) { *v = 13000; return 0; }
 int cuGetErrorName(int code, const char** text) {
@@ -313,6 +314,16 @@ int cuGraphAddEmptyNode(void** out, Graph* graph, Node* const* after, size_t cou
 void stand_in_programmatic(Node* node, size_t dependency) {
   node->programmatic.resize(node->after.size());
   node->programmatic[dependency] = true;
+}
+int cuGraphAddDependencies_v2(Graph*, Node* const* from, Node* const* to, const unsigned char (*data)[8], size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    to[i]->after.push_back(from[i]);
+    if (data == nullptr || data[i][2] != 1) continue;
+    if (data[i][0] != 1 || from[i]->facts.kind != 0 || to[i]->facts.kind != 0) return 1;
+    stand_in_programmatic(to[i], to[i]->after.size() - 1);
+    ++programmatic_edges;
+  }
+  return 0;
 }
 int cuGraphGetNodes(Graph* graph, Node** out, size_t* count) {
   if (out != nullptr)
