@@ -46,6 +46,7 @@ CapturedGraph CapturedGraphs::instantiate(RecordedGraph graph, std::uint64_t add
   const std::size_t nodes = graph.nodes.size();
   const auto early = static_cast<std::size_t>(std::count_if(
       graph.nodes.begin(), graph.nodes.end(), [](const LaunchNode& node) { return node.early; }));
+  count_full_edges(graph);
   auto executable = task_.driver.instantiate(std::move(graph));
   if (!executable) {
     ++log_.counters.failed_captures;
@@ -57,6 +58,21 @@ CapturedGraph CapturedGraphs::instantiate(RecordedGraph graph, std::uint64_t add
   log_.counters.graph_nodes += nodes;
   log_.counters.early_starts += early;
   return {std::move(*executable), addresses, launches};
+}
+
+/// Counts the nodes that start after their predecessors' end, by reason.
+void CapturedGraphs::count_full_edges(const RecordedGraph& graph) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    if (const std::string why = why_not_early(graph, i, pieces_.waiting()); !why.empty())
+      ++full_edges_[why];
+}
+
+void CapturedGraphs::note_full_edges() {
+  if (!task_.starts_early()) return;
+  std::string text = fmt::format("programmatic edges: {} of {} nodes start early",
+                                 log_.counters.early_starts, log_.counters.graph_nodes);
+  for (const auto& [why, count] : full_edges_) text += fmt::format("; {}: {}", count, why);
+  log_.note(text);
 }
 
 Status CapturedGraphs::capture_pieces(std::int64_t size) {
@@ -108,6 +124,7 @@ Status CapturedGraphs::capture() {
     times_.push_back({size, taken.count()});
   }
   captured_ = true;
+  note_full_edges();
   return {};
 }
 

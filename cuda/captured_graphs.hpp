@@ -66,6 +66,9 @@ class CapturedGraphs {
   [[nodiscard]] std::string breaks() const;
   /// Instantiates a graph. Adds a note if the driver rejects it.
   CapturedGraph instantiate(RecordedGraph graph, std::uint64_t addresses);
+  void count_full_edges(const RecordedGraph& graph);
+  /// Notes how many nodes start early, and why the others do not.
+  void note_full_edges();
   Status capture_pieces(std::int64_t size);
   Status capture_step(std::int64_t size, std::int64_t query);
 
@@ -77,6 +80,7 @@ class CapturedGraphs {
   RuntimeLog& log_;
   std::vector<std::map<std::int64_t, CapturedGraph>> graphs_;  ///< by piece, then size
   std::map<std::int64_t, std::vector<StepSegment>> steps_;     ///< whole steps, by size
+  std::map<std::string, std::size_t> full_edges_;  ///< nodes by the reason for full edges
   bool captured_ = false;
   std::vector<CaptureTime> times_;
 };

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "backends/cpu/cpu.hpp"
 #include "backends/eager/eager.hpp"
+#include "backends/program.hpp"
 #include "backends/sequences.hpp"
 #include "base/try.hpp"
 #include "exec/dispatch.hpp"
@@ -15,12 +17,25 @@
 namespace pw::cuda {
 namespace {
 
-/// Makes all kernels wait for earlier ones, and the launches name them.
-void make_waiting(PieceProgram& program) {
+/// Makes all kernels wait for earlier ones, and the launches name them. A weight that every launch
+/// of a kernel reads at one argument is constant there; `weight` gives its bytes, or 0.
+void make_waiting(PieceProgram& program, const std::function<std::int64_t(const Place&)>& weight) {
+  std::map<std::string, std::map<std::size_t, std::int64_t>> constants;
+  for (const ProgramLaunch& launch : program.launches) {
+    if (launch.kind != LaunchNode::Kind::kernel) continue;
+    const auto [known, first] = constants.try_emplace(launch.name);
+    for (std::size_t i = 0; i < launch.reads.size(); ++i) {
+      const std::int64_t bytes = weight(launch.reads[i]);
+      if (bytes == 0) known->second.erase(i);
+      if (bytes > 0 && first) known->second[i] = bytes;
+    }
+  }
   std::map<std::string, std::string> renamed;
   for (Kernel& kernel : program.kernels) {
     const std::string before = kernel.name;
-    kernel = waiting(std::move(kernel));
+    std::vector<ConstantArgument> arguments;
+    for (const auto& [argument, bytes] : constants[before]) arguments.push_back({argument, bytes});
+    kernel = waiting(std::move(kernel), arguments);
     renamed[before] = kernel.name;
   }
   for (ProgramLaunch& launch : program.launches)
@@ -113,7 +128,8 @@ Status CompiledPieces::compile(const PieceClass& c) {
     auto program = PW_TRY(
         make_program(piece, *host_, task_.driver,
                      {task_.options.grouping, asked_sizes(), schedules(), !task_.options.strict}));
-    if (task_.starts_early()) make_waiting(program);
+    if (task_.starts_early())
+      make_waiting(program, [&](const Place& place) { return weight_bytes(c, place); });
     for (const std::string& why : program.notes) log_.note(why);
     for (const std::string& why : program.lacks) log_.note(c.name + " is not captured: " + why);
     made.captured = program.lacks.empty();
@@ -135,6 +151,20 @@ Status CompiledPieces::compile(const PieceClass& c) {
     made.attention = std::move(attention);
   }
   return {};
+}
+
+/// Returns the bytes of a place that is a weight in every piece of the class; 0 for others.
+std::int64_t CompiledPieces::weight_bytes(const PieceClass& c, const Place& place) const {
+  if (place.kind != Place::Kind::input) return 0;
+  for (PieceId member : c.members) {
+    const ValueId v = task_.stitched.pieces[member].inputs[place.index];
+    if (!task_.source.is_input(v) || !task_.stays(v)) return 0;
+  }
+  const auto extents =
+      extents_of(task_.source.context(), place.type, {}, [] { return std::string(); });
+  if (!extents) return 0;
+  return static_cast<std::int64_t>(
+      TensorView{task_.source.context().types[place.type].dtype, *extents, nullptr}.bytes());
 }
 
 void CompiledPieces::keep(const Kernel& kernel) {

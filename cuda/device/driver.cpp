@@ -63,7 +63,7 @@ std::string why_not_early(const RecordedGraph& graph, std::size_t node,
   if (n.kind != LaunchNode::Kind::kernel) return "only kernels wait";
   if (!waiting.contains(n.name)) return "the kernel does not wait first";
   if (n.after.empty()) return "it has no predecessor";
-  if (n.after.size() > 1) return fmt::format("it has {} predecessors", n.after.size());
+  if (n.after.size() > 1) return "it has several predecessors";
   if (graph.nodes[n.after[0]].kind != LaunchNode::Kind::kernel)
     return "its predecessor is not a kernel of ours";
   return {};

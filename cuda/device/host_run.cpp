@@ -54,6 +54,7 @@ constexpr std::string_view kPrologue = R"cpp(
     for (int i = 0; i < 20; ++i) all += (&pw_counted[0][0])[i];
     return all;
   }
+#define pw_prefetch(p, bytes)
 #define pw_wait_for_earlier() pw_host->wait_for_earlier(pw_accesses())
   template <class T>
   static inline void pw_count(int kind) {

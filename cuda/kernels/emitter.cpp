@@ -3,6 +3,8 @@
 // and one compiled object.
 #include "cuda/kernels/emitter.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,11 +16,25 @@
 namespace pw::cuda {
 namespace {
 
-constexpr std::string_view kWait = "pw_wait_for_earlier();\n";
+constexpr std::string_view kWait = "pw_wait_for_earlier();\n", kPrefetch = "pw_prefetch(";
 
 /// Returns the place of the kernel's first statement: its body follows the parameter list.
 std::size_t body_of(const std::string& source) {
   return source.find("{\n", source.find("__global__")) + 2;
+}
+
+/// Returns the names in the kernel's parameter list.
+std::vector<std::string> parameters_of(const Kernel& kernel) {
+  const std::size_t begin = kernel.source.find('(', kernel.source.find(kernel.name)) + 1;
+  const std::string list = kernel.source.substr(begin, kernel.source.find(')', begin) - begin);
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    const std::size_t name = list.find_last_of(" *", end - 1) + 1;
+    out.push_back(list.substr(name, end - name));
+    at = end + 1;
+  }
+  return out;
 }
 
 }  // namespace
@@ -106,17 +122,26 @@ Kernel written(const WrittenKernel& text) {
   return kernel;
 }
 
-Kernel waiting(Kernel kernel) {
+Kernel waiting(Kernel kernel, const std::vector<ConstantArgument>& constants) {
   if (waits_first(kernel)) return kernel;
   const std::string name = kernel.name;
-  kernel.name = fmt::format("k_{:016x}", hash_text(name + " waits"));
+  const std::vector<std::string> parameters = parameters_of(kernel);
+  std::string before;
+  for (const ConstantArgument& constant : constants)
+    before += fmt::format("{}{}, {}ll);\n", kPrefetch, parameters.at(constant.argument),
+                          std::min(constant.bytes, kMostPrefetched));
+  before += kWait;
+  kernel.name = fmt::format("k_{:016x}", hash_text(name + before));
   kernel.source.replace(kernel.source.find(name), name.size(), kernel.name);
-  kernel.source.insert(body_of(kernel.source), kWait);
+  kernel.source.insert(body_of(kernel.source), before);
   return kernel;
 }
 
 bool waits_first(const Kernel& kernel) {
-  return kernel.source.compare(body_of(kernel.source), kWait.size(), kWait) == 0;
+  const std::string_view source = kernel.source;
+  std::size_t at = body_of(kernel.source);
+  while (source.substr(at).starts_with(kPrefetch)) at = source.find('\n', at) + 1;
+  return source.substr(at).starts_with(kWait);
 }
 
 std::string source_file(const Kernel& kernel) {

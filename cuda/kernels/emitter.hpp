@@ -93,12 +93,20 @@ struct WrittenKernel {
   void add_pointer(const Context& context, TypeId type, std::string_view name, bool is_written);
 };
 [[nodiscard]] Kernel written(const WrittenKernel& text);
+/// An argument that no kernel writes, with its bytes.
+struct ConstantArgument {
+  std::size_t argument = 0;
+  std::int64_t bytes = 0;
+};
 /// Returns the kernel with a wait for earlier kernels as its first statement, under another name.
 /// Launched with a programmatic edge, it may start before its predecessor ends; launched otherwise,
-/// the wait is over at once. Below sm_90 the wait does nothing.
-[[nodiscard]] Kernel waiting(Kernel kernel);
-/// Returns true if each thread waits for earlier kernels before it does anything else. This proves
-/// that the kernel may start early: whatever it reads or writes, its predecessor has completed.
+/// the wait is over at once. Below sm_90 the wait does nothing. Before the wait, the blocks
+/// together bring `constants` into the second-level cache, up to kMostPrefetched bytes of each.
+[[nodiscard]] Kernel waiting(Kernel kernel, const std::vector<ConstantArgument>& constants = {});
+inline constexpr std::int64_t kMostPrefetched = std::int64_t{16} << 20;  // a third of an H100's L2
+/// Returns true if each thread waits for earlier kernels before it does anything else but prefetch,
+/// which neither reads nor writes. This proves that the kernel may start early: whatever it reads
+/// or writes, its predecessor has completed.
 [[nodiscard]] bool waits_first(const Kernel& kernel);
 /// Returns the text after prelude(): functions that the threads of a team call together.
 [[nodiscard]] std::string_view team_prelude();

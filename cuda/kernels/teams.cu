@@ -16,6 +16,16 @@ template <class T, class V>
 PW_FUNCTION void pw_store(T* p, long long i, V x) {
   p[i] = (T)x;
 }
+// Brings bytes into the second-level cache, each line by one thread of the grid. It is a hint: it
+// neither reads nor writes what the kernel computes with.
+PW_FUNCTION void pw_prefetch(const void* p, long long bytes) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  const long long block = blockIdx.x + (long long)gridDim.x * blockIdx.y;
+  const long long threads = (long long)gridDim.x * gridDim.y * blockDim.x;
+  for (long long line = block * blockDim.x + threadIdx.x; 128 * line < bytes; line += threads)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"((const char*)p + 128 * line));
+#endif
+}
 // Lets the next kernel start, and waits until earlier ones have ended and their writes are visible.
 // Does nothing in a launch without programmatic edges. PTX ISA, griddepcontrol.
 PW_FUNCTION void pw_wait_for_earlier() {

@@ -368,6 +368,10 @@ TEST_CASE("runtime: a whole step with programmatic edges gives the same bits", "
     CHECK(early == chained);
     CHECK(early > 0);
     CHECK(ready.runtime->counters().early_starts > 0);
+    const auto& notes = ready.runtime->notes();
+    CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+      return note.find("programmatic edges: ") == 0;
+    }));
     for (std::int64_t tokens : {1, 2, 4, 8}) {
       const Step step = one_sequence(tokens);
       CHECK(bits_apart(need(ready.run(step), *ready.planned.context).outputs, ready.whole(step)) ==
