@@ -37,19 +37,21 @@ fx::Value class_loss(OnnxCall& c, const ClassLoss& loss) {
   const auto number = [&](double value) {
     return c.op("full", {}, {{"shape", Shape()}, {"value", value}, {"dtype", dtype}});
   };
-  fx::Value target = loss.target, counts;
+  fx::Value target = loss.target, gone;
   if (loss.ignored) {
-    const fx::Value gone = c.op("eq", {target, c.number(*loss.ignored)});
+    gone = c.op("eq", {target, c.number(*loss.ignored)});
     target = c.op("select", {gone, c.number(0), target});
-    counts = c.op("select", {gone, number(0), number(1)});
   }
-  fx::Value weight = loss.weight ? c.op("index", {*loss.weight, target})
-                                 : c.expand(number(1), c.type(target).shape);
-  if (loss.ignored) weight = c.op("mul", {weight, counts});
-  const fx::Value each = c.op("mul", {picked(c, loss, target), weight});
+  // Selected, not multiplied by 0: scores and weights may be infinite.
+  const auto counted = [&](const fx::Value& x) {
+    return loss.ignored ? c.op("select", {gone, number(0), x}) : x;
+  };
+  const fx::Value weight = loss.weight ? c.op("index", {*loss.weight, target})
+                                       : c.expand(number(1), c.type(target).shape);
+  const fx::Value each = counted(c.op("mul", {picked(c, loss, target), weight}));
   if (loss.reduction == "none") return each;
   if (loss.reduction == "sum") return sum_of(c, each);
-  if (loss.reduction == "mean") return c.op("div", {sum_of(c, each), sum_of(c, weight)});
+  if (loss.reduction == "mean") return c.op("div", {sum_of(c, each), sum_of(c, counted(weight))});
   throw GiveUp{"reduction `" + loss.reduction + "`"};
 }
 

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <random>
 
 #include "backends/eager/eager.hpp"
@@ -139,6 +140,20 @@ TEST_CASE("onnx: what an operator means depends on the version of its set", "[on
   };
   CHECK(sums(12) == 0.25f);  // all axes from the second one on are one
   CHECK(sums(13) == 0.5f);
+}
+
+TEST_CASE("onnx: an ignored label takes part in no loss, whatever its scores", "[onnx]") {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const std::string weight : {"", "w"}) {
+    TestModel m;
+    m.in("x", {"2", "2"}).out("y", {}).numbers("at", {-1, 1});
+    m.in("w", {"2"})
+        .node("NegativeLogLikelihoodLoss", {"x", "at", weight}, {"y"}, {{"ignore_index", -1}});
+    const std::vector<float> y = values_of(
+        imported(m).graph,
+        {{"x", floats({2, 2}, {-kInfinity, 1, 2, -3})}, {"w", floats({2}, {kInfinity, 2})}});
+    CHECK(y == std::vector<float>{3});
+  }
 }
 
 TEST_CASE("onnx: the bodies of functions stand in their place", "[onnx]") {
