@@ -469,6 +469,25 @@ std::string without_alias(std::string_view target) {
 
 }  // namespace
 
+namespace {
+
+// Marks the parameters of the last item whose default differs from that of an earlier one. A call
+// that omits an argument means the default of the first item.
+void mark_stated(std::vector<Mapping>& items) {
+  Mapping& last = items.back();
+  for (std::size_t i = 0; i < last.parameters.size(); ++i) {
+    const ForeignParameter& parameter = last.foreign->parameters[i];
+    if (!parameter.default_value) continue;
+    for (const Mapping& item : items)
+      for (const ForeignParameter& earlier : item.foreign->parameters)
+        if (earlier.default_value && earlier.called(parameter.names.front()) &&
+            earlier.default_value != parameter.default_value)
+          last.parameters[i].stated = true;
+  }
+}
+
+}  // namespace
+
 std::set<std::string> Table::targets() const {
   std::set<std::string> out;
   for (const auto& [target, rows] : own_rows()) out.emplace(target);
@@ -482,7 +501,10 @@ std::vector<Mapping>& Table::rows_of(std::string_view target) {
   std::vector<Mapping>& list = entry->second;
   if (!first) return list;
   if (const ForeignOps::Items* items = foreign_ ? foreign_->find(target) : nullptr)
-    for (const auto& item : *items) list.push_back(mapping_of(*item));
+    for (const auto& item : *items) {
+      list.push_back(mapping_of(*item));
+      mark_stated(list);
+    }
   if (const auto own = own_rows().find(target); own != own_rows().end())
     for (const Row* row : own->second) {
       Mapping m{row->target, row->op, {}, row->convert, row->special, copies(row->target), nullptr};

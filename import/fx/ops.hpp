@@ -41,6 +41,7 @@ struct Slot {
   std::string_view to;                  ///< the library's name for it
   int result = -1;  ///< the library's result that is its new contents, if it is written
   std::optional<std::string_view> default_text;
+  bool stated = false;  ///< an earlier item has another default, so a call must state it
 };
 
 struct Mapping {

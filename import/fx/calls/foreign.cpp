@@ -139,8 +139,13 @@ std::optional<Bound> bind_foreign_call(Graph& graph, const Mapping& mapping,
   }
   Bound out{&mapping, std::vector<std::optional<Value>>(op.parameters.size()), {}};
   out.env = std::make_shared<const Env>(std::move(*env));
-  for (std::size_t i = 0; i < op.parameters.size(); ++i)
+  for (std::size_t i = 0; i < op.parameters.size(); ++i) {
     if ((*values)[i]) out.values[i] = *all[(*values)[i]->place];
+    if ((*values)[i] || !mapping.parameters[i].stated) continue;
+    why = fmt::format("argument {} is omitted, and its default is another",
+                      op.parameters[i].names.front());
+    return std::nullopt;
+  }
   return out;
 }
 
