@@ -397,8 +397,17 @@ Applied convert_reduce(Emitter& emitter, const Bound& bound, const Outputs& want
     x = (*converted)->front();
   }
   if (axes.empty()) return some(emitter.emit("detach", {*x}, {}, wanted, site));  // rank 0
+  // Sums and products of 16-bit floats over several axes round once, at the end.
+  const bool half = to == DType::f16 || to == DType::bf16,
+             extreme = bound.mapping->op == "amax" || bound.mapping->op == "amin",
+             wide = half && !extreme && axes.size() > 1;
+  if (wide) {
+    Applied converted = cast(emitter, *x, DType::f32, kUnnamed, site);
+    if (!converted) return converted;
+    x = (*converted)->front();
+  }
   for (std::size_t k = 0; k < axes.size(); ++k) {
-    bool final = k + 1 == axes.size();
+    bool final = k + 1 == axes.size() && !wide;
     NamedAttributes attributes = {{"dim", static_cast<std::int64_t>(axes[k])},
                                   {"keepdim", keepdim}};
     Result<Results> results = emitter.emit(bound.mapping->op, {*x}, std::move(attributes),
@@ -406,7 +415,7 @@ Applied convert_reduce(Emitter& emitter, const Bound& bound, const Outputs& want
     if (!results || final) return some(std::move(results));
     x = results->front();
   }
-  return kNotThis;
+  return cast(emitter, *x, to, wanted, site);
 }
 
 }  // namespace pw::fx
