@@ -78,6 +78,13 @@ TEST_CASE("import: operands are cast where PyTorch computes in their common type
                                  "maximum.default(x, y)", "remainder.Tensor(x, y)"})
     CHECK(type_after("aten." + call, "x: \"i64[4]\", y: \"f64[]\"") == "f64[4]");
   CHECK(type_after("aten.mul.Tensor(x, 0.5)", "x: \"i64[4]\"") == "f32[4]");
+  for (const std::string call : {"where.self(m, x, y)", "where.self(m, y, x)", "clamp.Tensor(x, y)",
+                                 "clamp.Tensor(x, None, y)", "clamp.Tensor(x, x, y)"}) {
+    CAPTURE(call);
+    const std::string mask = ", m: \"b8[4]\"";
+    CHECK(casts_before("aten." + call, narrow + mask) == "i8[] ");
+    CHECK(type_after("aten." + call, "x: \"i64[4]\", y: \"f64[]\"" + mask) == "f64[4]");
+  }
   // A number that the type lacks wraps around.
   CHECK(casts_before("aten.lt.Scalar(x, 3000000000)", "x: \"i32[4]\"") == "i32[] ");
   CHECK(casts_before("aten.lt.Scalar(x, 2147483647)", "x: \"i32[4]\"").empty());
@@ -101,6 +108,34 @@ TEST_CASE("import: sums of whole numbers and booleans are i64", "[fx][promotion]
           "f32[1, 6]"},
          {"aten.sum.dim_IntList(x, [0])", "x: \"bf16[4, 6]\"", "bf16[6]"},
          {"aten.amax.default(x, [0])", "x: \"i32[4, 6]\"", "i32[6]"}});
+}
+
+TEST_CASE("import: u8 and i8 have no common type here", "[fx][promotion]") {
+  for (const std::string call :
+       {"add.Tensor(x, y)", "bitwise_or.Tensor(y, x)", "cat.default([x, y])"}) {
+    CAPTURE(call);
+    const std::string text =
+        "class <lambda>(torch.nn.Module):\n    def forward(self, x: \"u8[4]\", y: \"i8[4]\"):\n"
+        "        z = torch.ops.aten." +
+        call + "\n        return (z,)\n";
+    const Result<FxImport> imported = import_fx(library(), text, {});
+    REQUIRE(imported);
+    CHECK(imported->report.opaque.size() == 1);
+  }
+  check({{"aten.add.Tensor(x, y)", "x: \"u8[4]\", y: \"i8[]\"", "u8[4]"},
+         {"aten.clamp.default(x, -2, 3)", "x: \"b8[4]\"", "i64[4]"},
+         {"aten.where.ScalarOther(m, x, 2)", "m: \"b8[4]\", x: \"i8[]\"", "i8[4]"},
+         {"aten.add.Tensor(x, y, alpha = -1)", "x: \"b8[4]\", y: \"b8[4]\"", "b8[4]"},
+         {"aten.square.default(x)", "x: \"b8[4]\"", "i64[4]"},
+         {"aten.diff.default(x)", "x: \"b8[4]\"", "b8[3]"}});
+}
+
+TEST_CASE("import: an omitted argument has the default of the first item", "[fx][promotion]") {
+  const std::string two = "x: \"f32[4, 6]\", y: \"f32[4, 6]\"";
+  check({{"aten.mse_loss.default(x, y)", two, "f32[]"},
+         {"aten.mse_loss.default(x, y, reduction = 0)", two, "f32[4, 6]"},
+         {"aten.logsumexp.default(x, [1])", two, "f32[4]"},
+         {"aten.logsumexp.default(x, [1], True)", two, "f32[4, 1]"}});
 }
 
 TEST_CASE("import: a number never makes a wider type", "[fx][promotion]") {

@@ -116,6 +116,13 @@ def arithmetic():
     whole = torch.tensor([-(2**31), -5, 0, 3, 2**24 + 1, 2**25 + 3, 2**31 - 1], dtype=torch.int32)
     case("clamp_of_large_i32", lambda x: aten.clamp.default(x, 0, 2 * 10**9), whole)
     case("clamp_of_large_i64", lambda x: aten.clamp.default(x, -7, 2**53), whole.long() * 1001)
+    truth = torch.tensor([True, False, True])
+    case("clamp_b8", lambda x: aten.clamp.default(x, -2, 3), truth)
+    case("square_b8", lambda x: aten.square.default(x), truth)
+    case("add_b8_alpha", lambda x, y: aten.add.Tensor(x, y, alpha=-1), truth, torch.tensor([False, False, True]))
+    case("threshold_bf16", lambda x: aten.threshold.default(x, 0.1, 20), torch.tensor([0.1, 0.2, -1, 0.0996], dtype=torch.bfloat16))
+    case("masked_fill_wraps_u8", lambda x: aten.masked_fill.Scalar(x, x > 1, -3), torch.arange(4, dtype=torch.uint8))
+    case("masked_fill_large_i64", lambda x: aten.masked_fill.Scalar(x, x > 1, 2**53 + 1), torch.arange(4))
     case("clamp_bounds_exclude_each_other", lambda x: aten.clamp.default(x, 5, 2), drawn(torch.int8, 4, 16))
     case("addcmul_i32", lambda x: aten.addcmul.default(x, x, x, value=3), whole)
     case("sign_u8", lambda x: aten.sign.default(x), torch.tensor([0, 1, 200, 255], dtype=torch.uint8))
@@ -148,6 +155,12 @@ def promotion():
     case("add_rank0_i64_bf16", lambda x, y: aten.add.Tensor(x, y), torch.tensor(3), drawn(torch.bfloat16, 4, 6))
     case("gt_half_of_i64", lambda x: aten.gt.Scalar(x, 0.5), drawn(torch.int64, 4, 6))
     case("where_promotes", lambda m, x, y: aten.where.self(m, x, y), drawn(torch.bool, 4, 6), drawn(torch.bfloat16, 4, 6), drawn(torch.float32, 6))
+    mask, third = drawn(torch.bool, 4, 6), torch.tensor(1 / 3, dtype=torch.float64)
+    case("where_rank0_f64", lambda m, x, y: aten.where.self(m, x, y), mask, drawn(torch.int64, 4, 6), third)
+    case("where_rank0_f64_first", lambda m, x, y: aten.where.self(m, y, x), mask, drawn(torch.int32, 4, 6), third)
+    case("where_rank0_i8_number", lambda m, x: aten.where.ScalarOther(m, x, 2), mask, torch.tensor(-3, dtype=torch.int8))
+    case("where_i64_rank0_i32", lambda m, x, y: aten.where.self(m, x, y), mask, drawn(torch.int32, 4, 6), torch.tensor(2**40))
+    case("clamp_rank0_f64", lambda x, y: aten.clamp.Tensor(x, y), drawn(torch.int64, 4, 6), third)
     case("cat_promotes", lambda x, y: aten.cat.default([x, y], -1), drawn(torch.bfloat16, 4, 6), drawn(torch.float32, 4, 2))
     case("cat_i64_f32", lambda x, y: aten.cat.default([x, y]), drawn(torch.int64, 4, 6), drawn(torch.float32, 1, 6))
     case("add_i32_number", lambda x: aten.add.Tensor(x, 2), drawn(torch.int32, 4, 6))
@@ -170,6 +183,10 @@ def reductions():
         case(f"sum_all_{short}", lambda x: aten.sum.default(x), drawn(dtype, 4, 6))
     case("sum_i64_in_f32", lambda x: aten.sum.dim_IntList(x, [0], dtype=torch.float32), drawn(torch.int64, 4, 6))
     case("mean_i64_in_f32", lambda x: aten.mean.dim(x, [0], dtype=torch.float32), drawn(torch.int64, 4, 6))
+    large = torch.tensor([[6e4, 6e4], [-6e4, -6e4]], dtype=torch.float16)  # whose sums of rows no f16 holds
+    case("sum_of_large_f16", lambda x: aten.sum.dim_IntList(x, [0, 1]), large)
+    case("mse_loss_default", lambda x, y: aten.mse_loss.default(x, y), drawn(torch.float32, 4, 6), drawn(torch.float32, 4, 6))
+    case("logsumexp_default", lambda x: aten.logsumexp.default(x, [1]), drawn(torch.float32, 4, 6))
 
 
 def products():

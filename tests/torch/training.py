@@ -275,3 +275,6 @@ def losses(case, each, drawn, edges, floats, f):
     case("nll_weighted", lambda v, t, w: aten.nll_loss_forward.default(v, t, w, 1, -100), rows, target, weight)
     total = aten.nll_loss_forward.default(rows, target, weight, 1, -100)[1]
     case("nll_weighted_backward", nll_backward(1), torch.tensor(0.5), rows, target, total, weight)
+    ignored = torch.where(torch.arange(6) == 0, -torch.inf, rows)  # class 0 takes the place of an ignored one
+    case("nll_weighted_ignored", lambda v, t, w: aten.nll_loss_forward.default(v, t, w, 1, -100), ignored, torch.tensor([2, -100, 3, 4, 5]), weight)
+    case("nll_weighted_backward_of_none", nll_backward(1), torch.tensor(0.5), rows, torch.full((5,), -100), torch.tensor(0.0), weight)

@@ -64,9 +64,9 @@ std::optional<NamedAttributes> attributes_of(Emitter& emitter, const Bound& boun
 Applied reshape_to(Emitter& emitter, ValueId x, Shape shape, const Outputs& wanted,
                    const Site& site);
 Applied cast(Emitter& emitter, ValueId x, DType dtype, const Outputs& wanted, const Site& site);
-/// Casts the two operands of a call to their common type where PyTorch computes in that type and
-/// the op of the library would compute with other numbers.
-Status to_common_type(Emitter& emitter, std::string_view target, Arguments& arguments,
+/// Casts the operands of a call to their common type where PyTorch computes in that type and the op
+/// of the library would compute with other numbers. Returns false if the library lacks the type.
+Result<bool> to_common_type(Emitter& emitter, std::string_view target, Arguments& arguments,
                       const Site& site);
 /// Makes axis to[i] axis i; the last of the exchanges has the name.
 Applied permuted(Emitter& emitter, ValueId x, const std::vector<std::size_t>& to,

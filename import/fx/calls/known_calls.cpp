@@ -259,7 +259,10 @@ Result<std::optional<Outcome>> KnownCalls::make(std::string_view target, const A
   if (!mappings) return std::optional<Outcome>();
   const std::size_t first_cast = graph_.node_bound();
   Arguments converted = arguments;
-  PW_TRY(to_common_type(emitter_, target, converted, site));
+  if (!PW_TRY(to_common_type(emitter_, target, converted, site))) {
+    why = "PyTorch computes u8 and i8 in i16, which is not supported";
+    return std::optional<Outcome>();
+  }
   for (const Mapping& mapping : *mappings) {
     if (const OpId op = context_.ops.find(mapping.op);
         options_.keep_stateful && op.valid() && context_.ops[op].traits.splitting) {

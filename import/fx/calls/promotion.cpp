@@ -9,7 +9,7 @@
 namespace pw::fx {
 namespace {
 
-// Calls of two tensors that PyTorch computes in their common type. Sums, products, and quotients
+// Calls of tensors that PyTorch computes in their common type. Sums, products, and quotients
 // are not among them: they read a tensor of rank 0 in its own type, and integers wrap around
 // anyway.
 const std::set<std::string_view> kInCommonType = {
@@ -30,8 +30,16 @@ const std::set<std::string_view> kInCommonType = {
     "aten.pow.Tensor_Tensor",
     "aten.pow.Tensor",
     "aten.atan2",
+    "aten.where.self",
+    "aten.clamp.Tensor",
     "aten.clamp_min.Tensor",
     "aten.clamp_max.Tensor",
+    "aten.bitwise_and.Tensor",
+    "aten.bitwise_or.Tensor",
+    "aten.bitwise_xor.Tensor",
+    "aten.__and__.Tensor",
+    "aten.__or__.Tensor",
+    "aten.__xor__.Tensor",
     "aten.bitwise_left_shift.Tensor",
     "aten.bitwise_right_shift.Tensor",
     "aten.__lshift__.Tensor",
@@ -59,12 +67,34 @@ bool has_factor(const Dims& dims, const Arguments& arguments) {
   return factor && as_int(dims, *factor) != 1;
 }
 
-// Returns the common type of two tensors. A tensor of rank 0 in f64 makes f64 of integers, which a
-// number does not.
-DType common_type(const Type& a, const Type& b) {
-  const bool doubled = (a.dtype == DType::f64 && !is_float(b.dtype)) ||
-                       (b.dtype == DType::f64 && !is_float(a.dtype));
-  return doubled ? DType::f64 : promote(a.dtype, a.shape.empty(), b.dtype, b.shape.empty());
+// Returns true for u8 and i8, which PyTorch computes in i16.
+bool promote_to_i16(DType a, DType b) {
+  return (a == DType::u8 && b == DType::i8) || (a == DType::i8 && b == DType::u8);
+}
+
+// Returns the common type of tensors; nothing if the library lacks it. Those of rank 0 count only
+// if they are of a higher kind, and one in f64 makes f64 of integers, which a number does not.
+std::optional<DType> common_type(const std::vector<Type>& types) {
+  std::optional<DType> ranked, single;
+  for (const Type& type : types) {
+    std::optional<DType>& all = type.shape.empty() ? single : ranked;
+    if (all && promote_to_i16(*all, type.dtype)) return std::nullopt;
+    all = all ? promote(*all, false, type.dtype, false) : type.dtype;
+  }
+  if (!ranked || !single) return ranked ? ranked : single;
+  if (*single == DType::f64 && !is_float(*ranked)) return DType::f64;
+  return promote(*ranked, false, *single, true);
+}
+
+// Returns the places of the operands that have a common type.
+std::vector<std::size_t> common_operands(std::string_view target, const Arguments& arguments) {
+  std::vector<std::size_t> out{0, 1};
+  if (target == "aten.where.self") out = {1, 2};
+  if (target == "aten.clamp.Tensor") out = {0, 1, 2};
+  std::erase_if(out, [&](std::size_t i) {
+    return i >= arguments.positional.size() || arguments.positional[i].kind == Value::Kind::none;
+  });
+  return out;
 }
 
 // Returns true if an operand must be cast before the call: elsewhere the op itself converts it.
@@ -79,27 +109,32 @@ bool must_cast(std::string_view target, bool factor, DType given, DType common) 
 
 }  // namespace
 
-Status to_common_type(Emitter& emitter, std::string_view target, Arguments& arguments,
-                      const Site& site) {
+Result<bool> to_common_type(Emitter& emitter, std::string_view target, Arguments& arguments,
+                            const Site& site) {
   constexpr std::string_view kDefault = ".default";
   if (target.ends_with(kDefault)) target.remove_suffix(kDefault.size());
   if (!kInCommonType.contains(target) && !kQuotients.contains(target) && !kSums.contains(target) &&
       !kOthers.contains(target))
-    return {};
+    return true;
   const bool factor = kSums.contains(target) && has_factor(emitter.dims(), arguments);
-  if (arguments.positional.size() < 2) return {};
-  const TypedTensor a = typed_tensor(emitter, &arguments.positional[0]),
-                    b = typed_tensor(emitter, &arguments.positional[1]);
-  if (!a.type || !b.type) return {};
-  const DType types[] = {a.type->dtype, b.type->dtype};
-  const DType common = common_type(*a.type, *b.type);
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (!must_cast(target, factor, types[i], common)) continue;
-    Value& operand = arguments.positional[i];
-    operand.tensor =
-        PW_TRY(emitter.emit("cast", {operand.tensor}, {{"dtype", common}}, kUnnamed, site)).front();
+  const std::vector<std::size_t> operands = common_operands(target, arguments);
+  std::vector<Type> types;
+  for (const std::size_t i : operands) {
+    const Type* type = typed_tensor(emitter, &arguments.positional[i]).type;
+    if (!type) return true;
+    types.push_back(*type);
   }
-  return {};
+  if (types.size() < 2) return true;
+  const std::optional<DType> common = common_type(types);
+  if (!common) return false;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (!must_cast(target, factor, types[k].dtype, *common)) continue;
+    Value& operand = arguments.positional[operands[k]];
+    operand.tensor =
+        PW_TRY(emitter.emit("cast", {operand.tensor}, {{"dtype", *common}}, kUnnamed, site))
+            .front();
+  }
+  return true;
 }
 
 // Parts of several types are brought to the one that they promote to.
@@ -113,6 +148,7 @@ Applied convert_cat(Emitter& emitter, const Bound& bound, const Outputs& wanted,
   for (const Value& part : (*parts)->items) {
     const Type* type = part.kind == Value::Kind::tensor ? emitter.type_of(part.tensor) : nullptr;
     if (!type) return apply_direct(emitter, bound, wanted, site);
+    if (common && promote_to_i16(*common, type->dtype)) return kNotThis;
     common = common ? promote(*common, false, type->dtype, false) : type->dtype;
   }
   for (Value& part : (*parts)->items) {

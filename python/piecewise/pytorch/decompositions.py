@@ -55,6 +55,7 @@ _WHOLE = (
     "hardswish",
     "index_add",
     "index_copy",
+    "index_fill",
     "rms_norm",
     "select_scatter",
     "silu",
