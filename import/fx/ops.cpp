@@ -132,6 +132,10 @@ constexpr Row kRows[] = {
      "size:{shape} fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None "
      "pin_memory:-=None",
      convert_make},
+    {"aten.new_full", "full",
+     "self:x size:{shape} fill_value:{value} dtype:{dtype}=None layout:-=None device:-=None "
+     "pin_memory:-=None",
+     convert_make},
     {"aten.empty_like", "empty",
      "self:x dtype:{dtype}=None layout:-=None device:-=None pin_memory:-=None memory_format:-=None",
      convert_make},

@@ -110,12 +110,17 @@ TEST_CASE("import: sums of whole numbers and booleans are i64", "[fx][promotion]
          {"aten.amax.default(x, [0])", "x: \"i32[4, 6]\"", "i32[6]"}});
 }
 
-TEST_CASE("import: u8 and i8 have no common type here", "[fx][promotion]") {
+TEST_CASE("import: calls whose numbers the library lacks stay calls", "[fx][promotion]") {
   for (const std::string call :
-       {"add.Tensor(x, y)", "bitwise_or.Tensor(y, x)", "cat.default([x, y])"}) {
+       {"add.Tensor(x, y)", "bitwise_or.Tensor(y, x)", "cat.default([x, y])",
+        "full_like.default(x, 256)", "full_like.default(y, -129)", "masked_fill.Scalar(y, m, 128)",
+        "scalar_tensor.default(300, dtype = torch.uint8)",
+        "scalar_tensor.default(9007199254740993, dtype = torch.int64)",
+        "constant_pad_nd.default(x, [1, 1], -256)"}) {
     CAPTURE(call);
     const std::string text =
-        "class <lambda>(torch.nn.Module):\n    def forward(self, x: \"u8[4]\", y: \"i8[4]\"):\n"
+        "class <lambda>(torch.nn.Module):\n"
+        "    def forward(self, x: \"u8[4]\", y: \"i8[4]\", m: \"b8[4]\"):\n"
         "        z = torch.ops.aten." +
         call + "\n        return (z,)\n";
     const Result<FxImport> imported = import_fx(library(), text, {});

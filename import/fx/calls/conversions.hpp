@@ -67,7 +67,10 @@ Applied cast(Emitter& emitter, ValueId x, DType dtype, const Outputs& wanted, co
 /// Casts the operands of a call to their common type where PyTorch computes in that type and the op
 /// of the library would compute with other numbers. Returns false if the library lacks the type.
 Result<bool> to_common_type(Emitter& emitter, std::string_view target, Arguments& arguments,
-                      const Site& site);
+                            const Site& site);
+/// Returns the number that fills a tensor of the dtype: a negative one wraps around in u8. Nothing
+/// if PyTorch rejects the number.
+std::optional<Attribute> fill_of(const Dims& dims, const Value& number, DType dtype);
 /// Makes axis to[i] axis i; the last of the exchanges has the name.
 Applied permuted(Emitter& emitter, ValueId x, const std::vector<std::size_t>& to,
                  const Outputs& wanted, const Site& site);

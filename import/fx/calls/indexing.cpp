@@ -112,7 +112,7 @@ std::optional<ValueId> scattered_source(Maker& make, const Bound& bound) {
   const Shape wanted = emitter.type_of(bound.find("index")->tensor)->shape;
   const Value* src = bound.find("src");
   if (src && src->kind != Value::Kind::tensor) {
-    std::optional<Attribute> number = as_attribute(emitter.dims(), *src, AttributeKind::float_);
+    std::optional<Attribute> number = fill_of(emitter.dims(), *src, x.dtype);
     if (!number || (src->kind == Value::Kind::real && !is_float(x.dtype))) return std::nullopt;
     return make("full", {}, {{"shape", Shape()}, {"dtype", x.dtype}, {"value", *number}});
   }

@@ -245,9 +245,9 @@ Applied convert_pad(Emitter& emitter, const Bound& bound, const Outputs& wanted,
   const auto [x, type] = typed_tensor(emitter, bound.find("self"));
   const Value zero = integer(emitter.dims(), 0), &given = *bound.find("value"),
               &value = given.kind == Value::Kind::none ? zero : given;
-  std::optional<Attribute> number = as_attribute(emitter.dims(), value, AttributeKind::float_);
-  if (!type || !number || (value.kind == Value::Kind::real && !is_float(type->dtype)))
-    return kNotThis;
+  const std::optional<Attribute> number =
+      type ? fill_of(emitter.dims(), value, type->dtype) : std::nullopt;
+  if (!number || (value.kind == Value::Kind::real && !is_float(type->dtype))) return kNotThis;
   const auto pads = pads_of(bound.find("pad"), type->shape.size());
   if (!pads) return kNotThis;
   Maker make(emitter, site);

@@ -3,7 +3,6 @@
 #include <set>
 
 #include "base/try.hpp"
-#include "graph/wrapped.hpp"
 #include "import/fx/calls/apply.hpp"
 
 namespace pw::fx {
@@ -53,6 +52,8 @@ const std::set<std::string_view> kSums = {"aten.add.Tensor", "aten.sub.Tensor", 
 // Calls of two tensors that the op itself converts.
 const std::set<std::string_view> kOthers = {"aten.mul.Tensor", "aten.div.Tensor",
                                             "aten.true_divide.Tensor"};
+
+constexpr std::int64_t kExact = std::int64_t{1} << 53;  // whole numbers up to it are exact in f64
 
 // Returns true if `wide` has each number of `narrow`.
 bool has_all_of(DType wide, DType narrow) {
@@ -160,17 +161,27 @@ Applied convert_cat(Emitter& emitter, const Bound& bound, const Outputs& wanted,
   return apply_direct(emitter, out, wanted, site);
 }
 
+std::optional<Attribute> fill_of(const Dims& dims, const Value& number, DType dtype) {
+  const std::optional<Attribute> value = as_attribute(dims, number, AttributeKind::float_);
+  const std::int64_t* whole = value ? std::get_if<std::int64_t>(&*value) : nullptr;
+  if (!whole || !is_integer(dtype) || dtype == DType::i64) return value;
+  const bool is_unsigned = dtype == DType::u8;
+  const std::int64_t count = std::int64_t{1} << (8 * size_of(dtype)), half = count / 2;
+  const std::int64_t least = is_unsigned ? 1 - count : -half, end = is_unsigned ? count : half;
+  if (*whole < least || *whole >= end) return std::nullopt;
+  return is_unsigned && *whole < 0 ? *whole + count : *whole;
+}
+
 // A number as a tensor of rank 0: f32 where no type is named, whatever the number.
 Applied convert_scalar(Emitter& emitter, const Bound& bound, const Outputs& wanted,
                        const Site& site) {
   const Value *number = bound.find("s"), *dtype = bound.find("dtype");
-  std::optional<Attribute> value =
-      number ? as_attribute(emitter.dims(), *number, AttributeKind::float_) : std::nullopt;
-  if (value)
-    if (auto whole = std::get_if<std::int64_t>(&*value)) value = static_cast<double>(*whole);
-  if (!value || !std::holds_alternative<double>(*value) || !dtype) return kNotThis;
+  if (!number || !dtype) return kNotThis;
   const DType type = dtype->kind == Value::Kind::dtype ? dtype->dtype : DType::f32;
-  value = wrapped(std::get<double>(*value), type);
+  std::optional<Attribute> value = fill_of(emitter.dims(), *number, type);
+  const std::int64_t* whole = value ? std::get_if<std::int64_t>(&*value) : nullptr;
+  if (whole && (is_float(type) || std::abs(*whole) <= kExact)) value = static_cast<double>(*whole);
+  if (!value || !std::holds_alternative<double>(*value)) return kNotThis;
   return some(emitter.emit("full", {}, {{"shape", Shape()}, {"value", *value}, {"dtype", type}},
                            wanted, site));
 }

@@ -323,8 +323,7 @@ Applied convert_make(Emitter& emitter, const Bound& bound, const Outputs& wanted
   if (!shape || !dtype) return kNotThis;
   NamedAttributes attributes = {{"shape", *shape}, {"dtype", *dtype}};
   if (bound.mapping->op == "full") {
-    std::optional<Attribute> value =
-        as_attribute(emitter.dims(), *bound.find("fill_value"), AttributeKind::float_);
+    std::optional<Attribute> value = fill_of(emitter.dims(), *bound.find("fill_value"), *dtype);
     if (!value) return kNotThis;
     attributes.emplace_back("value", std::move(*value));
   }
