@@ -51,7 +51,10 @@ Matrix packed(const Matrix& m, Scores<T>& scratch) {
 }
 
 void exp_of(Scores<float>& x) { curves().exp(x.data(), x.size(), x.data()); }
-void exp_of(Scores<double>& x) { x = x.exp(); }
+// Not Eigen's, of which exp(-inf) is not 0.
+void exp_of(Scores<double>& x) {
+  x = x.unaryExpr([](double score) { return std::exp(score); });
+}
 
 /// A block of queries and keys.
 struct ScoreBlock {

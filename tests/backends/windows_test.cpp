@@ -108,13 +108,16 @@ TEST_CASE("windows: attention over blocks of keys, masked, causal and with share
   agreed(inputs + "  y, l = scaled_attention(q, k, v, none)  out y, l", {q, k, v});
   agreed(inputs + "  y, l = scaled_attention(q, k, v, none){causal = true, scale = 0.7}  out y, l",
          {q, k, v});
-  const auto y = agreed(
-      "in q: f32[1, 1, 2, 1], k: f32[1, 1, 2, 1], v: f32[1, 1, 2, 1], m: b8[1, 1, 2, 2]"
-      "  y, l = scaled_attention(q, k, v, m)  out y, l",
-      {tensor(DType::f32, {1, 1, 2, 1}, {1, 1}), tensor(DType::f32, {1, 1, 2, 1}, {2, 5}),
-       tensor(DType::f32, {1, 1, 2, 1}, {3, 4}), tensor(DType::b8, {1, 1, 2, 2}, {1, 0, 0, 0})});
-  near(values(y[0]), {3, 0}, 1e-6);  // the second row sees nothing
-  near(values(y[1]), {2, 0}, 1e-6);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const std::string one = std::string(name(dtype)) + "[1, 1, 2, 1]";
+    const auto y = agreed(
+        "in q: " + one + ", k: " + one + ", v: " + one +
+            ", m: b8[1, 1, 2, 2]  y, l = scaled_attention(q, k, v, m)  out y, l",
+        {tensor(dtype, {1, 1, 2, 1}, {1, 1}), tensor(dtype, {1, 1, 2, 1}, {2, 5}),
+         tensor(dtype, {1, 1, 2, 1}, {3, 4}), tensor(DType::b8, {1, 1, 2, 2}, {1, 0, 0, 0})});
+    near(values(y[0]), {3, 0}, 1e-6);  // the second row sees nothing
+    near(values(y[1]), {2, 0}, 1e-6);
+  }
   const auto heads = try_on(
       *make_eager(),
       graph_of(
