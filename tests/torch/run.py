@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares imported programs with PyTorch: one-op graphs, small models in three forms, random programs with writes, PT2 archives, ONNX, torch.compile, pages;
+"""Compares imported programs with PyTorch: one-op graphs, small models in three forms, random programs with writes, random functions, PT2 archives, ONNX, torch.compile, pages;
 on demand stock models.
 
     run.py --build build/release [--env build/torch-env] [--cases DIR] [--stock]
@@ -60,6 +60,7 @@ def main():
     )
     parser.add_argument("--stock", action="store_true", help="stock models of transformers and timm too, which takes hours")
     parser.add_argument("--chains", type=int, default=300, help="random chains of views and writes; a slow run takes 5000")
+    parser.add_argument("--functions", type=int, default=40, help="random functions; a slow run takes 1000")
     arguments = parser.parse_args()
     python, said = torch_python(arguments.env, arguments.base)
     if python is None:
@@ -94,6 +95,7 @@ def main():
         [ROOT / "tests/torch/usage.py"],
         [ROOT / "tests/torch/exported.py"],
         [ROOT / "tests/torch/memory.py", "--count", arguments.chains],
+        [ROOT / "tests/torch/functions.py", "--count", arguments.functions],
         [ROOT / "tests/torch/checks.py"],
         [ROOT / "tests/torch/threads.py"],
         [ROOT / "tests/torch/lens.py"],
