@@ -464,7 +464,7 @@ class RandomFunction:
             expression = template.format(*chosen, **fill)
             line = expression if writes else f"{target} = {expression}"
             trial = [{n: v for n, v in pool.items()} for pool in pools]
-            if writes:  # a failed write must leave nothing behind
+            if writes:  # again from the arguments: a failed write may have written something
                 trial = self.replay(line)
             if trial is None or not self.runs(trial, line if not writes else "pass", target):
                 continue
@@ -527,7 +527,7 @@ def bound_of(want, others, eps):
     return torch.nan_to_num(bound, nan=float("inf"))
 
 
-def apart(got, want, noisy, eps=0.0):
+def mismatch(got, want, noisy, eps=0.0):
     """Returns the first difference, or an empty text."""
     if isinstance(got, str):
         return f"{got}, not numbers"
@@ -557,7 +557,7 @@ def difference(case, backend, lines=None, outputs=None):
         if isinstance(want, str):
             return ""
         got = called(compiled, case, call)
-        if not apart(got, want, []):
+        if not mismatch(got, want, []):
             continue
         errors = [Errors(seed) for seed in range(NOISY)]
         others = [called(function, case, call, error) for error in errors]
@@ -565,7 +565,7 @@ def difference(case, backend, lines=None, outputs=None):
         if isinstance(got, str) and isinstance(decomposed, str):  # PyTorch compiles no such function
             return ""
         others.append(decomposed)
-        if found := apart(got, want, others, max(error.eps for error in errors)):
+        if found := mismatch(got, want, others, max(error.eps for error in errors)):
             return f"call {call}: {found}"
     return ""
 
