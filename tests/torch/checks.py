@@ -264,6 +264,22 @@ def check_shared():
     return wrong
 
 
+def check_arguments():
+    """Integers divided by an argument that changes from call to call, and to its power: 0, negative, or beyond the dtype."""
+    ops, wrong = {"//": lambda x, n: x // n, "%": lambda x, n: x % n + 1, "fmod": torch.fmod, "**": lambda x, n: x**n}, 0
+    for (name, op), dtype in itertools.product(ops.items(), (torch.int64, torch.int32)):
+        torch._dynamo.reset()
+        call = torch.compile(op, backend="piecewise")
+        for number in (2, 3, 5, 0, -1, -3, 2**33 + 1):
+            results = []
+            want, got = (raised(lambda f=f: results.append(f(numbers(7, -7, 3, dtype=dtype), number))) for f in (op, call))
+            if words(got) != words(want) or (want is None and not torch.equal(*results)):
+                wrong += 1
+                print(f"{name} {number} of {dtype}: raises {words(got)}, and PyTorch {words(want)}; {results}")
+    print(f"integers and an argument that changes: {wrong} calls differ")
+    return wrong
+
+
 def check_samples(only):
     """Samples that must raise: in PyTorch's tracing most do."""
     counts, wrong = {"here": 0, "in tracing": 0, "PyTorch raises nothing": 0}, 0
@@ -303,6 +319,7 @@ def main():
     parser.add_argument("--no-samples", action="store_true", help="leave PyTorch's own samples out")
     arguments = parser.parse_args()
     wrong = check_cases(arguments.only, arguments.backends.split(","))
+    wrong += check_arguments() if arguments.only in "an argument" else 0
     wrong += check_shared() if arguments.only in "out=" else 0
     wrong += 0 if arguments.no_samples else check_samples(arguments.only)
     return 1 if wrong else 0

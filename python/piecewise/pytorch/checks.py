@@ -61,23 +61,36 @@ def _fits(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, 
 _FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
-def _sample(value: t.Any) -> t.Any:
-    """Returns an argument with a single element, 1."""
+def _sample(value: t.Any, number: int) -> t.Any:
+    """Returns an argument with a single element, 1, and a number for a symbol."""
     if isinstance(value, torch.Tensor):
         return torch.ones((1,) * value.dim(), dtype=torch.float32).to(value.dtype)
-    return 1 if isinstance(value, torch.SymInt) else value
+    return number if isinstance(value, torch.SymInt) else value
+
+
+def _numbers_of(values: t.Sequence[t.Any]) -> t.List[int]:
+    """Returns a positive number, 0, and a negative number, as far as the symbols may be such numbers: a size is not negative, an argument may be."""
+    symbols = [value for value in values if isinstance(value, torch.SymInt)]
+    least = (1, 0, -1) if any(not statically_known_true(x >= 0) for x in symbols) else (1, 0)
+    return list(least) if any(not statically_known_true(x > 0) for x in symbols) else [1]
 
 
 def _is_implemented(op: t.Any, args: t.Sequence[t.Any], kwargs: t.Mapping[str, t.Any]) -> bool:
-    """Returns False if PyTorch has no kernel of a pointwise op for these dtypes and numbers, such as `floor` of bool and negative powers of integers."""
+    """Returns False if PyTorch has no kernel of a pointwise op for these dtypes and numbers, such as `floor` of bool and negative powers of integers, or if
+    a number may wrap around in a narrow dtype."""
     if not isinstance(op, torch._ops.OpOverload) or op.namespace != "aten" or torch.Tag.pointwise not in op.tags or op._schema.is_mutable:
         return True
-    tensors = [value for value in tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)]
+    values = tree_leaves((args, kwargs))
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
     if not tensors or any(x.dtype in _FLOATS or x.layout != torch.strided for x in tensors):
         return True
+    numbers = _numbers_of(values)
+    if numbers[-1] < 0 and any(x.dtype not in (torch.int64, torch.bool) for x in tensors):
+        return False
     with unset_fake_temporarily():
         try:
-            op(*tree_map(_sample, args), **tree_map(_sample, kwargs))
+            for number in numbers:
+                op(*tree_map(lambda x: _sample(x, number), args), **tree_map(lambda x: _sample(x, number), kwargs))
         except RuntimeError:
             return False
     return True
