@@ -39,6 +39,8 @@ class ElementText {
   void define_kept(const rows::Statement& s, const std::string& kept, int depth);
   /// States that another phase reads a slot from its buffer.
   void keep(rows::SlotId slot) { read_.insert(slot); }
+  /// States that only the slot's value is still visible, not its bits.
+  void forget_bits(rows::SlotId slot) { with_bits_.erase(slot); }
   /// States that `read` is the kept value: stored unchanged, it must be rounded when it is kept.
   void share(rows::SlotId read, rows::SlotId kept);
   /// Emits the reciprocal of a slot that columns are divided by.

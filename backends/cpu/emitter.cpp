@@ -1,6 +1,7 @@
 #include "backends/cpu/emitter.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <set>
 
@@ -10,6 +11,7 @@
 #include "backends/cpu/element_text.hpp"
 #include "backends/cpu/pairs.hpp"
 #include "backends/cpu/phases.hpp"
+#include "backends/cpu/strips.hpp"
 #include "codegen/rowprogram/cxx.hpp"
 
 namespace pw::cpu {
@@ -23,14 +25,6 @@ using namespace rows::cxx;
 constexpr std::int64_t kChunk = 8;  // consecutive columns added by a lane of the tree
 constexpr int kRow = 2;             // indentation of code that runs once per row
 
-/// Returns the pragma that lets a loop run its iterations in parallel.
-std::string simd_loop(const Block& body) {
-  const bool checks = std::any_of(body.begin(), body.end(), [](const Statement& s) {
-    return s.kind == Statement::Kind::check;
-  });
-  return checks ? "#pragma omp simd reduction(|:bad)" : "#pragma omp simd";
-}
-
 class Emitter {
  public:
   Emitter(const rows::RowProgram& program, const EmitOptions& options)
@@ -39,8 +33,14 @@ class Emitter {
         options_(options),
         elements_(program, options, text_) {}
 
+  /// Returns the loop over rows.
   std::string body() {
-    block(program_.body, kRow);
+    const Block* const rest = strips(program_.body, program_.row, "begin", "end", 1);
+    if (rest == nullptr) return std::move(text_.out);
+    simd(1, *rest);
+    line(1, "for (long long row = begin; row < end; ++row) {");
+    block(*rest, kRow);
+    line(1, "}");
     return std::move(text_.out);
   }
 
@@ -141,6 +141,20 @@ class Emitter {
         line(depth, fmt::format("pw_put_word(p{} + {}, {});", s.argument, index(s.index),
                                 elements_.word(s)));
     }
+  }
+
+  /// Emits what suits strips of a loop; returns the rest of its body, or null if nothing is left.
+  const Block* strips(const Block& body, rows::VarId var, const std::string& from,
+                      const std::string& to, int depth) {
+    if (options_.strict) return &body;
+    DividedLoop parts = divide(program_, body, var);
+    if (parts.strips.empty()) return &body;
+    const auto inside = [this](const Block& statements, int at, const Phases& phases,
+                               rows::VarId over) { inner(statements, at, phases, over); };
+    blocks_.push_back(std::move(parts.strips));
+    Strips(program_, elements_, text_, inside).emit(blocks_.back(), var, from, to, depth);
+    if (parts.rest.empty()) return nullptr;
+    return &blocks_.emplace_back(std::move(parts.rest));
   }
 
   void simd(int depth, const Block& body) {
@@ -263,6 +277,28 @@ class Emitter {
     line(depth, fmt::format("a{0} = pw_folded<{1}, {2}<{1}>>(t{0}, l{0});", id, type, function));
   }
 
+  void loop(const Statement& whole, int depth, const Phases& phases) {
+    const std::string extent = index(program_.indices.extent(whole.var));
+    const Block* const rest = strips(whole.first, whole.var, "0", extent, depth);
+    if (rest == nullptr) return;
+    if (rest != &whole.first) {
+      divided_.push_back(whole);
+      divided_.back().first = *rest;
+    }
+    const Statement& s = rest == &whole.first ? whole : divided_.back();
+    if (!options_.strict && depth == kRow) elements_.make_tables(s, depth);
+    simd(depth, s.first);
+    if (paired_.count(s.var) != 0) {
+      line(depth,
+           fmt::format("for (long long h{0} = 0; h{0} < {1} / 2; ++h{0}) {{", s.var.index, extent));
+      inner_pair(s.first, depth + 1, phases, s.var, [](int) {});
+      return line(depth, "}");
+    }
+    loop(s.var, "0", extent, depth);
+    inner(s.first, depth + 1, phases, s.var);
+    line(depth, "}");
+  }
+
   void branch(const Statement& s, int depth) {
     line(depth, fmt::format("{} {};", held(dtype(s.slot)), slot(s.slot)));
     line(depth, fmt::format("if ({} < {}) {{", index(s.index), index(s.bound)));
@@ -284,18 +320,7 @@ class Emitter {
       case Statement::Kind::branch: return branch(s, depth);
       case Statement::Kind::store: return elements_.store(s, depth);
       case Statement::Kind::check: return check(s, depth);
-      case Statement::Kind::loop:
-        if (!options_.strict && depth == kRow) elements_.make_tables(s, depth);
-        simd(depth, s.first);
-        if (paired_.count(s.var) != 0) {
-          line(depth, fmt::format("for (long long h{0} = 0; h{0} < {1} / 2; ++h{0}) {{",
-                                  s.var.index, index(program_.indices.extent(s.var))));
-          inner_pair(s.first, depth + 1, phases, s.var, [](int) {});
-          return line(depth, "}");
-        }
-        loop(s.var, "0", index(program_.indices.extent(s.var)), depth);
-        inner(s.first, depth + 1, phases, s.var);
-        return line(depth, "}");
+      case Statement::Kind::loop: return loop(s, depth, phases);
     }
   }
 
@@ -304,7 +329,9 @@ class Emitter {
   const EmitOptions& options_;
   CppText text_;
   ElementText elements_;
-  std::set<rows::VarId> paired_;  // loops that take two columns at a time
+  std::deque<Block> blocks_;       // parts of divided loops; others hold addresses of statements
+  std::deque<Statement> divided_;  // loops over them
+  std::set<rows::VarId> paired_;   // loops that take two columns at a time
 };
 
 }  // namespace
@@ -324,10 +351,7 @@ std::string emit(const rows::RowProgram& program, const EmitOptions& options) {
                        i == 0 ? std::string("rows") : fmt::format("d{}", i), i);
   out += "  (void)rows;\n";
   if (program.checks) out += "  int bad = 0;\n";
-  if (is_flat(program.body)) out += simd_loop(program.body) + "\n";
-  out += "  for (long long row = begin; row < end; ++row) {\n";
   out += Emitter(program, options).body();
-  out += "  }\n";
   if (program.checks)
     out += fmt::format("  if (bad) __atomic_store_n((int*)p[{}], 1, __ATOMIC_RELAXED);\n",
                        program.arguments.size());

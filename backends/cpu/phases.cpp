@@ -2,6 +2,7 @@
 // same operations of the same elements, up to the loop variables.
 #include "backends/cpu/phases.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
@@ -152,6 +153,13 @@ bool is_flat(const Block& block) {
       return false;
   }
   return true;
+}
+
+std::string simd_loop(const Block& body) {
+  const bool checks = std::any_of(body.begin(), body.end(), [](const Statement& s) {
+    return s.kind == Statement::Kind::check;
+  });
+  return checks ? "#pragma omp simd reduction(|:bad)" : "#pragma omp simd";
 }
 
 Phases share_phases(const rows::RowProgram& program, const Block& block) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "codegen/rowprogram/row_program.hpp"
@@ -34,5 +35,7 @@ inline constexpr std::int64_t kMostKept = 16384;
 [[nodiscard]] Phases share_phases(const rows::RowProgram& program, const rows::Block& block);
 /// Returns true if the block holds only constants, loads, computations and stores.
 [[nodiscard]] bool is_flat(const rows::Block& block);
+/// Returns the pragma that lets a loop with this body run its iterations in parallel.
+[[nodiscard]] std::string simd_loop(const rows::Block& body);
 
 }  // namespace pw::cpu

@@ -131,6 +131,59 @@ TEST_CASE("cpu: sums side by side are sums", "[cpu]") {
   }
 }
 
+TEST_CASE("cpu: reductions across memory run on neighbours at once", "[cpu]") {
+  Both on;
+  const std::string text =
+      "in x: f32[{0}, {1}], y: bf16[{0}, {1}], z: f32[4, {0}, {1}]\n"
+      "a = sum(x){{dim = 0}}  b = mean(x * x){{dim = 0}}  c = amax(x){{dim = 0}}\n"
+      "d = amin(x){{dim = 0}}  e = sum(f32(y)){{dim = 0}}  f = sum(z){{dim = 1}}\n"
+      "g = y - bf16(mean(f32(y)){{dim = 0, keepdim = true}})\n"
+      "h = (z - amax(z){{dim = 1, keepdim = true}}) * sum(z){{dim = 1, keepdim = true}}\n"
+      "i = exp(x)  j = sum(exp(x) * 0){{dim = 0}}\n"
+      "out a, b, c, d, e, f, g, h, i, j";
+  // Whole numbers: their sums are exact in any order.
+  const auto filled = [](const Graph& g, const Symbols& symbols) {
+    std::vector<Tensor> inputs = random_inputs(g, symbols, 4);
+    for (Tensor& t : inputs) {
+      for (std::int64_t i = 0; i < t.view().count(); ++i)
+        store(t.dtype(), t.data(), i, std::trunc(3 * load(t.dtype(), t.data(), i)));
+    }
+    return inputs;
+  };
+  const Graph large = on.graph(fmt::format(fmt::runtime(text), 600, 700));
+  std::size_t strips = 0;
+  for (const rows::RunUnit& unit : rows::group_rows(large))
+    if (unit.kind == rows::RunUnit::Kind::rows)
+      strips += cpu::emit(unit.program, {}).find("const long long n") != std::string::npos ? 1 : 0;
+  CHECK(strips > 0);
+  if (!have_compiler()) return;
+  for (const auto& [rows, columns] : {std::pair(600, 700), {1, 9}, {17, 17}, {150, 64}, {3, 513}}) {
+    INFO(rows << " rows, " << columns << " columns");
+    const Graph g = on.graph(fmt::format(fmt::runtime(text), rows, columns));
+    on.run(g, filled(g, {}));
+  }
+  const Graph g = on.graph("symbol k in 1..4096\nsymbol m in 1..4096\n" +
+                           fmt::format(fmt::runtime(text), "k", "m"));
+  for (const auto& [rows, columns] : {std::pair(1, 1), {150, 7}, {7, 600}, {33, 33}}) {
+    INFO("k = " << rows << ", m = " << columns);
+    const Symbols symbols{{"k", rows}, {"m", columns}};
+    on.run(g, filled(g, symbols), symbols);
+  }
+}
+
+TEST_CASE("cpu: a NaN anywhere in a column is its maximum and its minimum", "[cpu]") {
+  if (!have_compiler()) return;
+  Both on;
+  const Graph g = on.graph(
+      "in x: f32[150, 40]\na = amax(x){dim = 0}  b = amin(x){dim = 0}  c = sum(x){dim = 0}\nout a, "
+      "b, c");
+  for (const float special : {kNan, -kNan, kInfinity, -kInfinity}) {
+    (void)on.run(g, {floats({150, 40}, [&](std::int64_t i) {
+                   return i / 40 == (i % 40) * 3 ? special : static_cast<float>(i % 7) - 3;
+                 })});
+  }
+}
+
 TEST_CASE("cpu: a NaN anywhere in a row is its largest magnitude, its maximum and its minimum",
           "[cpu]") {
   if (!have_compiler()) return;
