@@ -4,6 +4,7 @@
 
 #include "backends/eager/kernels.hpp"
 #include "tensor/linalg/gemm.hpp"
+#include "tensor/linalg/torch_kernels.hpp"
 
 namespace pw::eager {
 namespace {
@@ -30,7 +31,9 @@ template <class T>
 class Product {
  public:
   Product(Call& call, std::size_t a, std::size_t b)
-      : y_(call.result()), rows_(call.operand(a).extents[0]), columns_(call.operand(b).extents[1]) {
+      : y_(call.results[0]),
+        rows_(call.operand(a).extents[0]),
+        columns_(call.operand(b).extents[1]) {
     if (y_.dtype != kStoredAs<T>) own_.resize(rows_, columns_);
     values_ = own_.size() > 0 ? own_.data() : reinterpret_cast<T*>(y_.data);
     gemm(matrix_of(call.operand(a)), matrix_of(call.operand(b)), values_);
@@ -73,13 +76,14 @@ Status run_mm(Call& call) {
   return Product<T>(call, 0, 1).done();
 }
 Status mm_of_integers(Call& call) {
-  Array& y = call.result();
+  Array& y = call.results[0];
   std::vector<std::int64_t> values(static_cast<std::size_t>(y.count()));
   gemm(matrix_of(call.operand(0)), matrix_of(call.operand(1)), values.data());
   store_run(y.dtype, y.data, 1, y.count(), values.data());
   return {};
 }
 Status mm(Call& call) {
+  if (lent_product(call.operand(0), call.operand(1), nullptr, call.result())) return {};
   if (is_integer(call.operand_dtype(0))) return mm_of_integers(call);
   return call.operand_dtype(0) == DType::f64 ? run_mm<double>(call) : run_mm<float>(call);
 }
@@ -100,7 +104,7 @@ std::vector<Matrix> matrices_of(const Array& x) {
 
 template <class T>
 Status run_bmm(Call& call) {
-  Array& y = call.result();
+  Array& y = call.results[0];
   const auto a = matrices_of(call.operand(0)), b = matrices_of(call.operand(1));
   if (y.dtype == kStoredAs<T>) {
     gemm_each(a, b, reinterpret_cast<T*>(y.data));
@@ -112,7 +116,7 @@ Status run_bmm(Call& call) {
   return {};
 }
 Status bmm_of_integers(Call& call) {
-  Array& y = call.result();
+  Array& y = call.results[0];
   const auto a = matrices_of(call.operand(0)), b = matrices_of(call.operand(1));
   std::vector<std::int64_t> values(static_cast<std::size_t>(y.count()));
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -121,6 +125,7 @@ Status bmm_of_integers(Call& call) {
   return {};
 }
 Status bmm(Call& call) {
+  if (lent_product(call.operand(0), call.operand(1), nullptr, call.result())) return {};
   if (is_integer(call.operand_dtype(0))) return bmm_of_integers(call);
   return call.operand_dtype(0) == DType::f64 ? run_bmm<double>(call) : run_bmm<float>(call);
 }
@@ -163,10 +168,12 @@ Status run_addmm(Call& call) {
   });
 }
 Status addmm(Call& call) {
+  if (lent_product(call.operand(1), call.operand(2), &call.operand(0), call.result())) return {};
   return call.operand_dtype(1) == DType::f64 ? run_addmm<double>(call) : run_addmm<float>(call);
 }
 
 Status scaled_mm(Call& call) {
+  call.result();
   Product<float> c(call, 0, 1);
   const Values<float> sa = row_of<float>(call.operand(2)), sb = row_of<float>(call.operand(3));
   if ((sa.cols() != 1 && sa.cols() != c.row_count()) ||

@@ -14,6 +14,7 @@
 #include "backends/eager/kernels.hpp"
 #include "backends/eager/tiled_attention.hpp"
 #include "tensor/linalg/gemm.hpp"
+#include "tensor/linalg/torch_kernels.hpp"
 #include "tensor/parallel.hpp"
 
 namespace pw::eager {
@@ -182,6 +183,10 @@ Status scaled_attention_kernel(Call& call) {
   if (auto fits = check_heads(call, sizes); !fits) return fits;
   call.result(0);
   call.result(1);
+  const bool masked = call.operands.size() > 3 && call.operands[3] != nullptr;
+  if (!masked && lent_attention(call.operand(0), call.operand(1), call.operand(2), sizes.causal,
+                                sizes.scale, call.results[0], call.results[1]))
+    return {};
   attend_by_tiles(call, sizes);
   return {};
 }

@@ -39,6 +39,14 @@ struct TorchFunctions {
   /// x · wᵀ followed by the op that `after` names.
   int (*linear)(Handle x, Handle w, Handle* bias, const char* after, const double** scalars,
                 std::int64_t, const char** algorithm, Handle* out) = nullptr;
+  std::int32_t (*bfloat16)() = nullptr;
+  int (*strides)(Handle, std::int64_t** out) = nullptr;
+  int (*mm)(Handle out, Handle a, Handle b) = nullptr;
+  int (*bmm)(Handle out, Handle a, Handle b) = nullptr;
+  int (*addmm)(Handle out, Handle bias, Handle a, Handle b, double of_bias,
+               double of_product) = nullptr;
+  int (*attention)(Handle q, Handle k, Handle v, double dropout, std::int32_t causal, Handle* mask,
+                   double* scale, Handle* y, Handle* lse) = nullptr;
   bool operator==(const TorchFunctions&) const = default;
 };
 
@@ -59,6 +67,14 @@ class Torch {
     void* const memory = const_cast<float*>(data);  // read only
     if (torch.from_memory(memory, rank, sizes.data(), strides.data(), 0, torch.float32(),
                           torch.cpu(), 0, &handle) != 0)
+      handle = nullptr;
+  }
+  /// Wraps an array of f32 or bf16.
+  explicit Torch(const Array& x) {
+    const TorchFunctions& torch = lent_functions();
+    if (torch.from_memory(x.data, x.rank(), x.extents.data(), x.strides.data(), 0,
+                          x.dtype == DType::bf16 ? torch.bfloat16() : torch.float32(), torch.cpu(),
+                          0, &handle) != 0)
       handle = nullptr;
   }
   ~Torch() {
@@ -131,6 +147,13 @@ Status lend_torch(const std::string& library) {
   find(found.linear, "aoti_torch_cpu__linear_pointwise");
   if (!find.missing().empty())
     return fail(error_in(library, "PW1222", "its kernels cannot be used: " + find.problem()));
+  FunctionFinder more(handle);
+  more(found.bfloat16, "aoti_torch_dtype_bfloat16");
+  more(found.strides, "aoti_torch_get_strides");
+  more(found.mm, "aoti_torch_cpu_mm_out");
+  more(found.bmm, "aoti_torch_cpu_bmm_out");
+  more(found.addmm, "aoti_torch_cpu_addmm_out");
+  more(found.attention, "aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu");
   static std::mutex lending;  // several threads may look at once; they find the same
   const std::lock_guard<std::mutex> lock(lending);
   if (!(found == lent_functions())) lent_functions() = found;
@@ -180,6 +203,62 @@ bool lent_product(const Matrix& a, const Matrix& b, float* c) {
   if (made == nullptr) return false;
   std::copy_n(made, a.rows * b.columns, c);
   return true;
+}
+
+bool lent_product(const Array& a, const Array& b, const Array* bias, const Array& y) {
+  constexpr std::int64_t kWorthACall = 1 << 15;  // multiplications
+  const TorchFunctions& torch = lent_functions();
+  const bool batch = a.rank() == 3 && b.rank() == 3 && bias == nullptr;
+  const bool fits = batch
+                        ? torch.bmm != nullptr && (a.dtype == DType::bf16 || a.dtype == DType::f32)
+                        : a.rank() == 2 && b.rank() == 2 && torch.mm != nullptr &&
+                              torch.addmm != nullptr && a.dtype == DType::bf16;
+  if (!fits || torch.bfloat16 == nullptr || b.dtype != a.dtype || y.dtype != a.dtype ||
+      y.count() * a.extents.back() < kWorthACall)
+    return false;
+  if (bias != nullptr && (bias->dtype != a.dtype || bias->extents != Extents{y.extents.back()}))
+    return false;
+  const Torch left(a), right(b), out(y);
+  if (left.handle == nullptr || right.handle == nullptr || out.handle == nullptr) return false;
+  if (batch) return torch.bmm(out.handle, left.handle, right.handle) == 0;
+  if (bias == nullptr) return torch.mm(out.handle, left.handle, right.handle) == 0;
+  const Torch row(*bias);
+  return row.handle != nullptr &&
+         torch.addmm(out.handle, row.handle, left.handle, right.handle, 1, 1) == 0;
+}
+
+bool lent_attention(const Array& q, const Array& k, const Array& v, bool causal, double scale,
+                    const Array& y, const Array& lse) {
+  constexpr std::int64_t kWorthACall = 1 << 18;  // multiplications of one product
+  const TorchFunctions& torch = lent_functions();
+  if (torch.attention == nullptr || torch.bfloat16 == nullptr || torch.strides == nullptr)
+    return false;
+  for (const Array* x : {&q, &k, &v})
+    if (x->dtype != DType::bf16 || x->rank() != 4 || x->strides[3] != 1 ||
+        x->extents[1] != q.extents[1] || x->extents[3] != q.extents[3])
+      return false;
+  if (q.count() * k.extents[2] < kWorthACall || lse.dtype != DType::f32 || y.dtype != DType::bf16)
+    return false;
+  const Torch queries(q), keys(k), values(v);
+  if (queries.handle == nullptr || keys.handle == nullptr || values.handle == nullptr) return false;
+  Torch made, sums;
+  if (torch.attention(queries.handle, keys.handle, values.handle, 0, causal ? 1 : 0, nullptr,
+                      &scale, &made.handle, &sums.handle) != 0)
+    return false;
+  const auto copied = [&](const Torch& from, const Array& to) {
+    void* data = nullptr;
+    std::int64_t* strides = nullptr;
+    std::int32_t dtype = -1;
+    if (torch.data(from.handle, &data) != 0 || torch.strides(from.handle, &strides) != 0 ||
+        torch.dtype(from.handle, &dtype) != 0 ||
+        dtype != (to.dtype == DType::bf16 ? torch.bfloat16() : torch.float32()))
+      return false;
+    copy({to.dtype, to.extents, Extents(strides, strides + to.rank()),
+          static_cast<std::byte*>(data), nullptr},
+         to);
+    return true;
+  };
+  return copied(made, y) && copied(sums, lse);
 }
 
 }  // namespace pw

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/diagnostic.hpp"
+#include "tensor/array.hpp"
 #include "tensor/linalg/gemm.hpp"
 #include "tensor/window.hpp"
 
@@ -14,7 +15,9 @@ namespace pw {
 /// libtorch_cpu, which is already loaded: `aoti_torch_cpu_mkldnn__convolution_pointwise`,
 /// `aoti_torch_cpu__linear_pointwise`, and the functions that make their tensors
 /// (torch/csrc/inductor/aoti_torch/c). Fails with PW1222 if the library is not loaded or lacks
-/// them.
+/// them. The functions below that it lacks stay unused: `aoti_torch_cpu_mm_out`,
+/// `aoti_torch_cpu_addmm_out`, `aoti_torch_cpu_bmm_out`, and
+/// `aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu`.
 Status lend_torch(const std::string& library);
 
 /// Convolves x by w and adds a bias per output, if any; all arrays are row-major. Returns false if
@@ -25,5 +28,16 @@ bool lent_convolution(const Convolution& c, const float* x, const float* w, cons
 /// Computes c (row-major, a.rows × b.columns) = a · b in f32. Returns false if no library is lent,
 /// for other dtypes, and if the product is too small to justify the call.
 bool lent_product(const Matrix& a, const Matrix& b, float* c);
+
+/// Computes y = a · b of bf16 matrices, plus a row `bias` unless it is null, or of batches of bf16
+/// or f32 matrices, without a bias; y is row-major. Returns false if no library is lent, for other
+/// operands, and if the product is too small to justify the call.
+bool lent_product(const Array& a, const Array& b, const Array* bias, const Array& y);
+
+/// Computes softmax(q · kᵀ · scale) · v of bf16 operands [batch, heads, rows, width], and the
+/// logarithms of the sums; with `causal` a query sees the keys up to its own number. Returns false
+/// like `lent_product`.
+bool lent_attention(const Array& q, const Array& k, const Array& v, bool causal, double scale,
+                    const Array& y, const Array& lse);
 
 }  // namespace pw

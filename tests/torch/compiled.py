@@ -256,6 +256,26 @@ class Parts(Case):
         self.same_without_gradients(lambda x: x.nonzero().sum() + 1, torch.randint(0, 2, (4, 5)))
 
 
+class Borrowed(Case):
+    def test_products_and_attention_have_pytorchs_bits(self):
+        """Products and attention of bf16, and batches of f32 products, run in the kernels that eager calls run in."""
+        head = torch.randn(2, 4, 96, 64, dtype=torch.bfloat16)
+        a, b, bias = (torch.randn(*shape, dtype=torch.bfloat16) for shape in ((48, 80), (80, 64), (64,)))
+        for function, *inputs in (
+            (lambda q, k, v: F.scaled_dot_product_attention(q, k, v), head, head[:, :, :40], head[:, :, :40]),
+            (lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True, scale=0.3), head.transpose(1, 2).contiguous().transpose(1, 2)),
+            (torch.mm, a, b),
+            (lambda a, b: a @ b.t(), a, b.t().contiguous()),
+            (torch.addmm, bias, a, b),
+            (torch.bmm, a.expand(3, 48, 80), b.expand(3, 80, 64)),
+            (torch.bmm, torch.randn(3, 48, 80), torch.randn(3, 64, 80).transpose(1, 2)),
+        ):
+            self.setUp()
+            with torch.no_grad():
+                want, got = function(*inputs), torch.compile(function, backend="piecewise", dynamic=False)(*inputs)
+            self.assertTrue(torch.equal(want, got), difference(want, got))
+
+
 class WithRules(Case):
     def rules(self, text):
         folder = tempfile.TemporaryDirectory()
