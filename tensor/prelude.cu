@@ -332,10 +332,10 @@ PW_FUNCTION float pw_cos(float a) { return pw_sine(a, 1, 0); }
 PW_FUNCTION double pw_sin(double a) { return sin(a); }
 PW_FUNCTION double pw_cos(double a) { return cos(a); }
 
-/// Returns the logarithm to base 2 of a finite float above 0, within 2^-37: of m in [sqrt(1/2),
+/// Returns the logarithm to base 2 of a normal number above 0, within 2^-37: of m in [sqrt(1/2),
 /// sqrt(2)), by the series of the inverse hyperbolic tangent.
-PW_FUNCTION double pw_wide_log2(float a) {
-  const unsigned long long u = (unsigned long long)__double_as_longlong((double)a);
+PW_FUNCTION double pw_wide_log2(double a) {
+  const unsigned long long u = (unsigned long long)__double_as_longlong(a);
   const unsigned long long v = u + (0x3ff0000000000000ull - 0x3fe6a09e667f3bcdull);
   const double m =
       __longlong_as_double((long long)((v & 0x000fffffffffffffull) + 0x3fe6a09e667f3bcdull));
@@ -399,24 +399,121 @@ PW_FUNCTION long long pw_pow(long long a, long long b) {
   return (long long)out;
 }
 
-// Functions that models rarely call: those of double precision, rounded once.
+// Functions that models rarely call. In single precision they are series in double precision,
+// within 2^-32, rounded once, and free of branches, for vector units; or those of double precision.
+#define PW_OF_DOUBLE(name) \
+  PW_FUNCTION double pw_##name(double a) { return name(a); }
 #define PW_SELDOM(name)                                                   \
   PW_FUNCTION float pw_##name(float a) { return (float)name((double)a); } \
-  PW_FUNCTION double pw_##name(double a) { return name(a); }
-PW_SELDOM(tan)
+  PW_OF_DOUBLE(name)
 PW_SELDOM(asin)
 PW_SELDOM(acos)
-PW_SELDOM(atan)
 PW_SELDOM(sinh)
 PW_SELDOM(cosh)
 PW_SELDOM(asinh)
 PW_SELDOM(acosh)
-PW_SELDOM(atanh)
-PW_SELDOM(expm1)
-PW_SELDOM(log1p)
-PW_SELDOM(log2)
-PW_SELDOM(log10)
+PW_OF_DOUBLE(tan)
+PW_OF_DOUBLE(atan)
+PW_OF_DOUBLE(atanh)
+PW_OF_DOUBLE(expm1)
+PW_OF_DOUBLE(log1p)
+PW_OF_DOUBLE(log2)
+PW_OF_DOUBLE(log10)
 #undef PW_SELDOM
+#undef PW_OF_DOUBLE
+/// Returns y, the logarithm of a number that is 0 or less than it as a is, or its limits.
+PW_FUNCTION float pw_logarithm(float a, float zero, double y) {
+  const float at_end = a == zero ? pw_float(0xff800000u) : pw_float(0x7fc00000u);
+  const float z = a > zero ? (float)y : at_end;
+  return (a != a) | (a == pw_float(0x7f800000u)) ? a : z;
+}
+PW_FUNCTION float pw_log2(float a) { return pw_logarithm(a, 0.0f, pw_wide_log2((double)a)); }
+PW_FUNCTION float pw_log10(float a) {
+  return pw_logarithm(a, 0.0f, pw_wide_log2((double)a) * 0.30102999566398120);
+}
+PW_FUNCTION float pw_log1p(float a) {
+  const double x = (double)a, y = pw_wide_log2(1.0 + x) * 0.69314718055994531,
+               near = x * pw_fma(-x, pw_fma(x, -0.33333333333333333, 0.5), 1.0);
+  return pw_logarithm(a, -1.0f, pw_abs(a) < 2.44140625e-4f ? near : y);
+}
+PW_FUNCTION float pw_atanh(float a) {
+  const float size = pw_abs(a);
+  const double x = (double)size, z = x * x,
+               y = pw_wide_log2((1.0 + x) / (1.0 - x)) * 0.34657359027997265,
+               near = x * pw_fma(z, pw_fma(z, 0.2, 0.33333333333333333), 1.0);
+  const float inside = (float)(size < 2.44140625e-4f ? near : y);
+  const float at_end = size == 1.0f ? pw_float(0x7f800000u) : pw_float(0x7fc00000u);
+  return pw_float(pw_bits(size < 1.0f ? inside : at_end) | (pw_bits(a) & 0x80000000u));
+}
+PW_FUNCTION float pw_expm1(float a) {
+  const unsigned u = pw_bits(a), least = u < 0xc2d00000u ? u : 0xc2d00000u;  // -104
+  const double x =
+      (double)pw_float((int)least < 0x42b20000 ? least : 0x42b20000u) * 1.4426950408889634;  // 89
+  const double shifted = x + 6755399441055744.0,
+               r = (x - (shifted - 6755399441055744.0)) * 0.69314718055994531;
+  double y = pw_fma(2.7557319223985893e-6, r, 2.4801587301587302e-5);
+  y = pw_fma(y, r, 1.9841269841269841e-4);
+  y = pw_fma(y, r, 1.3888888888888889e-3);
+  y = pw_fma(y, r, 8.3333333333333333e-3);
+  y = pw_fma(y, r, 4.1666666666666667e-2);
+  y = pw_fma(y, r, 1.6666666666666667e-1);
+  y = pw_fma(y, r, 0.5);
+  y = pw_fma(y, r * r, r);
+  const double power = __longlong_as_double(
+      (long long)(((unsigned long long)__double_as_longlong(shifted) + 1023u) << 52));
+  return (a != a) | (a == 0.0f) ? a : (float)pw_fma(y, power, power - 1.0);
+}
+PW_FUNCTION float pw_atan(float a) {
+  const double x = (double)pw_abs(a);
+  const bool far = x > 2.4142135623730950, middle = x > 0.41421356237309505;
+  const double turn = far      ? 1.5707963267948966
+                      : middle ? 0.78539816339744831
+                               : 0.0,
+               above = far      ? -1.0
+                       : middle ? x - 1.0
+                                : x,
+               below = far      ? x
+                       : middle ? x + 1.0
+                                : 1.0;
+  const double t = above / below, z = t * t;
+  double y = pw_fma(z, 0.04, -0.043478260869565217);
+  y = pw_fma(y, z, 0.047619047619047619);
+  y = pw_fma(y, z, -0.052631578947368421);
+  y = pw_fma(y, z, 0.058823529411764706);
+  y = pw_fma(y, z, -0.066666666666666667);
+  y = pw_fma(y, z, 0.076923076923076923);
+  y = pw_fma(y, z, -0.090909090909090909);
+  y = pw_fma(y, z, 0.11111111111111111);
+  y = pw_fma(y, z, -0.14285714285714286);
+  y = pw_fma(y, z, 0.2);
+  y = pw_fma(y, z, -0.33333333333333333);
+  y = turn + pw_fma(y * z, t, t);
+  return pw_float(pw_bits((float)y) | (pw_bits(a) & 0x80000000u));
+}
+PW_FUNCTION float pw_tan(float a) {
+  const unsigned u = pw_bits(a) & 0x7fffffffu, e = u >> 23,
+                 power = ((e > 150u ? e : 150u) - 150u) >> 4;
+  const long long j = (int)power;
+  const double m = (double)(pw_float(u) * pw_float((127u - 16u * power) << 23));
+  const double shifted = pw_fma(m, pw_turns[j], 6755399441055744.0),
+               whole = shifted - 6755399441055744.0;
+  const double r = pw_fma(m, pw_turns_rest[j], pw_fma(m, pw_turns[j], -whole)) * 1.5707963267948966,
+               z = r * r;
+  double s = pw_fma(z, -2.5052108385441719e-8, 2.7557319223985893e-6);
+  s = pw_fma(s, z, -1.9841269841269841e-4);
+  s = pw_fma(s, z, 8.3333333333333333e-3);
+  s = pw_fma(s, z, -1.6666666666666667e-1);
+  s = pw_fma(s * z, r, r);
+  double c = pw_fma(z, 2.0876756987868099e-9, -2.7557319223985891e-7);
+  c = pw_fma(c, z, 2.4801587301587302e-5);
+  c = pw_fma(c, z, -1.3888888888888889e-3);
+  c = pw_fma(c, z, 4.1666666666666667e-2);
+  c = pw_fma(c, z, -0.5);
+  c = pw_fma(c, z, 1.0);
+  const bool odd = ((unsigned)__double_as_longlong(shifted) & 1u) != 0;
+  const float y = (float)((odd ? -c : s) / (odd ? s : c));
+  return pw_float(pw_bits(y) ^ (pw_bits(a) & 0x80000000u));
+}
 PW_FUNCTION float pw_atan2(float a, float b) { return (float)atan2((double)a, (double)b); }
 PW_FUNCTION double pw_atan2(double a, double b) { return atan2(a, b); }
 PW_FUNCTION long long pw_atan2(long long a, long long b) {
@@ -444,11 +541,13 @@ PW_FUNCTION long long pw_shift_right(long long a, long long b) {
 // A NaN on the left stays; one on the right is treated as the larger operand, and stays too.
 template <class T>
 PW_FUNCTION T pw_maximum(T a, T b) {
-  return a != a || a > b ? a : b;
+  const T most = a > b ? a : b;  // GCC 12 does not vectorise two conditions at once
+  return a != a ? a : most;
 }
 template <class T>
 PW_FUNCTION T pw_minimum(T a, T b) {
-  return a != a || a < b ? a : b;
+  const T least = a < b ? a : b;
+  return a != a ? a : least;
 }
 
 // ---- reductions. The order depends only on the width: chunks of 8 columns are assigned to `lanes`

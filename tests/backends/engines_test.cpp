@@ -164,6 +164,29 @@ TEST_CASE("engines: one operand", "[backends]") {
 #undef PW_CHECK
 }
 
+TEST_CASE("engines: seldom functions over their domains, and at the ends of them", "[backends]") {
+  std::vector<double> of{kInfinity, -kInfinity, 0.0, -0.0, 1.0, -1.0, kNaN, 1e-45, -1e-45, 3e38};
+  for (double x = 1e-30; x < 1e30; x *= 37.3) of.insert(of.end(), {x, -x});
+  for (double x = -7; x < 7; x += 0.11) of.push_back(x);
+  for (double& x : of) x = static_cast<float>(x);
+  const Tensor x = tensor(DType::f32, {static_cast<std::int64_t>(of.size())}, of);
+  const auto check = [&](const char* name, double (*f)(double)) {
+    INFO(name);
+    std::vector<double> wanted;
+    for (double one : of) wanted.push_back(static_cast<float>(f(one)));
+    check_all(fmt::format("in x: f32[{}]  y = {}(x)  out y", of.size(), name), {x}, wanted, 2e-7);
+  };
+#define PW_CHECK(name) check(#name, [](double a) { return std::name(a); });
+  PW_CHECK(tan)
+  PW_CHECK(atan)
+  PW_CHECK(atanh)
+  PW_CHECK(expm1)
+  PW_CHECK(log1p)
+  PW_CHECK(log2)
+  PW_CHECK(log10)
+#undef PW_CHECK
+}
+
 TEST_CASE("engines: rests of divisions, and angles", "[backends]") {
   const Tensor x = tensor(DType::f32, {4}, {7, -7, 7, -7}),
                y = tensor(DType::f32, {4}, {3, 3, -3, -3});
