@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "backends/kernel.hpp"
@@ -85,11 +87,21 @@ Status cat(Call& call) {
   return {};
 }
 
+template <class Bits>
+void repeat_first(const Array& array) {
+  auto* const bits = reinterpret_cast<Bits*>(array.data);
+  std::fill_n(bits, array.count(), Bits(*bits));
+}
+
 void fill(const Array& array, double value) {
   if (array.count() == 0) return;
   store(array.dtype, array.data, 0, value);
-  const auto size = static_cast<std::size_t>(size_of(array.dtype));
-  for (std::int64_t i = 1; i < array.count(); ++i) std::memcpy(array.at(i), array.data, size);
+  switch (size_of(array.dtype)) {
+    case 1: return repeat_first<std::uint8_t>(array);
+    case 2: return repeat_first<std::uint16_t>(array);
+    case 4: return repeat_first<std::uint32_t>(array);
+    default: return repeat_first<std::uint64_t>(array);
+  }
 }
 
 Status constant(Call& call) {

@@ -121,7 +121,60 @@ void for_each_run(const Extents& shape, std::span<const Extents> strides, std::i
 
 namespace {
 
+/// Copies elements of a constant size, so that a copy is one instruction.
+template <std::size_t size>
+void move_run(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
+              std::int64_t n) {
+  constexpr auto bytes = static_cast<std::int64_t>(size);
+  for (std::int64_t i = 0; i < n; ++i)
+    std::memcpy(to + i * to_step * bytes, from + i * from_step * bytes, size);
+}
+
+/// Transposes a plane in tiles: each is read along contiguous columns and written along contiguous
+/// rows, so that no cache line is moved twice.
+template <std::size_t size>
+void transpose(const Array& from, const Array& to, std::size_t column, const Run& run) {
+  constexpr std::int64_t kTile = 16;
+  const std::size_t last = from.extents.size() - 1;
+  const std::int64_t rows = from.extents[column], columns = from.extents[last];
+  std::byte tile[kTile][kTile][size];
+  for (std::int64_t i = 0; i < rows; i += kTile)
+    for (std::int64_t j = 0; j < columns; j += kTile) {
+      const std::int64_t height = std::min(kTile, rows - i), width = std::min(kTile, columns - j);
+      for (std::int64_t c = 0; c < width; ++c) {
+        const std::byte* source = from.at(run.offsets[0] + i + (j + c) * from.strides[last]);
+        for (std::int64_t r = 0; r < height; ++r)
+          std::memcpy(tile[r][c], source + r * static_cast<std::int64_t>(size), size);
+      }
+      for (std::int64_t r = 0; r < height; ++r)
+        std::memcpy(to.at(run.offsets[1] + (i + r) * to.strides[column] + j), tile[r],
+                    static_cast<std::size_t>(width) * size);
+    }
+}
+
+/// Copies an array with contiguous columns to one with contiguous rows. Returns false for others.
+bool copy_transposed(const Array& from, const Array& to) {
+  constexpr std::int64_t kWorthTiles = 16;
+  if (from.extents.size() < 2 || from.dtype != to.dtype) return false;
+  const std::size_t last = from.extents.size() - 1;
+  const auto column = static_cast<std::size_t>(
+      std::find(from.strides.begin(), from.strides.end() - 1, 1) - from.strides.begin());
+  if (column == last || from.strides[last] == 1 || to.strides[last] != 1 ||
+      from.extents[column] < kWorthTiles || from.extents[last] < kWorthTiles)
+    return false;
+  Extents others = from.extents;
+  others[column] = others[last] = 1;
+  const Extents strides[] = {from.strides, to.strides};
+  const auto move = size_of(from.dtype) == 1   ? transpose<1>
+                    : size_of(from.dtype) == 2 ? transpose<2>
+                    : size_of(from.dtype) == 4 ? transpose<4>
+                                               : transpose<8>;
+  for_each_run(others, strides, 1, [&](const Run& run) { move(from, to, column, run); });
+  return true;
+}
+
 void copy_part(const Array& from, const Array& to) {
+  if (copy_transposed(from, to)) return;
   const Extents strides[] = {from.strides, to.strides};
   const bool same = from.dtype == to.dtype;
   const auto size = static_cast<std::size_t>(size_of(from.dtype));
@@ -135,10 +188,11 @@ void copy_part(const Array& from, const Array& to) {
     if (same && run.steps[0] == 1 && run.steps[1] == 1) {
       std::memcpy(target, source, static_cast<std::size_t>(run.length) * size);
     } else if (same) {
-      for (std::int64_t i = 0; i < run.length; ++i) {
-        std::memcpy(to.at(run.offsets[1] + i * run.steps[1]),
-                    from.at(run.offsets[0] + i * run.steps[0]), size);
-      }
+      const auto move = size == 1   ? move_run<1>
+                        : size == 2 ? move_run<2>
+                        : size == 4 ? move_run<4>
+                                    : move_run<8>;
+      move(target, run.steps[1], source, run.steps[0], run.length);
     } else if (integral) {
       load_run(from.dtype, source, run.steps[0], run.length, integers);
       store_run(to.dtype, target, run.steps[1], run.length, integers);

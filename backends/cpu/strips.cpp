@@ -22,7 +22,8 @@ using StatementKind = Statement::Kind;
 
 constexpr std::int64_t kFewest = 8, kMost = 512;  // places of a strip
 constexpr std::int64_t kElementsNear = 1 << 17;   // of a strip that several loops read
-constexpr std::int64_t kAddedInOrder = 64;        // terms
+constexpr std::int64_t kElementsOnStack = 1 << 14;
+constexpr std::int64_t kAddedInOrder = 64;  // terms
 
 /// Returns the step of an address for the next value of a variable; nothing if it varies.
 std::optional<std::int64_t> step_of(const rows::Indices& indices, rows::IndexId id, VarId var) {
@@ -144,14 +145,16 @@ DividedLoop divide(const rows::RowProgram& program, const Block& block, VarId va
 std::string Strips::name_of(VarId var) const { return var == program_.row ? "row" : variable(var); }
 
 std::int64_t Strips::width_of(const Block& block, VarId var) const {
-  std::int64_t loops = 0, longest = 1;
+  std::int64_t loops = 0, longest = 1, arrays = 1;
   for (const Statement& s : block) {
+    arrays += s.slot.valid() ? 1 : 0;
     if (!is_nested(s)) continue;
     ++loops;
     longest = std::max(longest, program_.indices.interval(program_.indices.extent(s.var)).high);
   }
   std::int64_t width = kMost;
   while (loops > 1 && width > 64 && width > kElementsNear / longest) width /= 2;
+  while (width > 16 && width * arrays > kElementsOnStack) width /= 2;
   while (width / 2 >= program_.indices.interval(program_.indices.extent(var)).high) width /= 2;
   return width;
 }

@@ -114,31 +114,57 @@ Status sorted(Call& call, bool descending) {
   return {};
 }
 
-/// Calls R::of(row) for each lane with its valid elements.
+/// Calls R::of(row) for each lane with its valid elements. Of strided lanes it reads several
+/// neighbours at a time, which share cache lines.
 template <class T, class R>
 Status reduced_lanes(Call& call) {
+  constexpr std::int64_t kMost = 16;
   const Array x = contiguous(call.operand(0));
   Array& y = call.result();
   const std::size_t axis = call.axis("dim", -1, x.rank());
   const Lanes lanes = lanes_of(x, axis);
   const std::int64_t width = call.covered(0, axis);
   over_lanes(lanes, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<T> row(static_cast<std::size_t>(width));
-    for (std::int64_t lane = begin; lane < end; ++lane) {
-      load_run(x.dtype, x.at(lanes.begin(lane)), lanes.step, width, row.data());
-      const auto value = R::of(row);
-      store_run(y.dtype, y.at(lane), 1, 1, &value);
+    std::vector<std::vector<T>> rows(static_cast<std::size_t>(std::min(kMost, lanes.step)),
+                                     std::vector<T>(static_cast<std::size_t>(width)));
+    T neighbours[kMost];
+    for (std::int64_t lane = begin; lane < end;) {
+      const std::int64_t count = std::min({kMost, lanes.step - lane % lanes.step, end - lane});
+      if (count == 1) {
+        load_run(x.dtype, x.at(lanes.begin(lane)), lanes.step, width, rows[0].data());
+      } else {
+        for (std::int64_t i = 0; i < width; ++i) {
+          load_run(x.dtype, x.at(lanes.begin(lane) + i * lanes.step), 1, count, neighbours);
+          for (std::int64_t k = 0; k < count; ++k)
+            rows[static_cast<std::size_t>(k)][static_cast<std::size_t>(i)] = neighbours[k];
+        }
+      }
+      for (std::int64_t k = 0; k < count; ++k, ++lane) {
+        const auto value = R::of(rows[static_cast<std::size_t>(k)]);
+        store_run(y.dtype, y.at(lane), 1, 1, &value);
+      }
     }
   });
   return {};
 }
 
+/// Multiplies columns in turn in several lanes, then the lanes, so that vectors hold them.
 struct Prod {
   template <class T>
   static T of(const std::vector<T>& row) {
-    T out = 1;
-    for (T x : row) out = scalar::mul::of(out, x);
-    return out;
+    constexpr std::size_t kLanes = 16;
+    T lanes[kLanes];
+    std::fill(lanes, lanes + kLanes, T(1));
+    const std::size_t whole = row.size() / kLanes * kLanes;
+    for (std::size_t i = 0; i < whole; i += kLanes)
+      for (std::size_t lane = 0; lane < kLanes; ++lane)
+        lanes[lane] = scalar::mul::of(lanes[lane], row[i + lane]);
+    for (std::size_t i = whole; i < row.size(); ++i)
+      lanes[i - whole] = scalar::mul::of(lanes[i - whole], row[i]);
+    for (std::size_t far = kLanes / 2; far > 0; far /= 2)
+      for (std::size_t lane = 0; lane < far; ++lane)
+        lanes[lane] = scalar::mul::of(lanes[lane], lanes[lane + far]);
+    return lanes[0];
   }
 };
 

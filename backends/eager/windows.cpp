@@ -132,6 +132,23 @@ void over_means(const Means& m, const Visit& visit) {
   }
 }
 
+/// Adds a row of a window; in several lanes if it is long, so that vectors hold them.
+template <class T>
+T sum_of(const T* x, std::int64_t n) {
+  constexpr std::int64_t kLanes = 16;
+  T total = 0;
+  if (n >= 2 * kLanes) {
+    T lanes[kLanes] = {};
+    const T* const end = x + n / kLanes * kLanes;
+    for (; x < end; x += kLanes)
+      for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += x[lane];
+    for (const T lane : lanes) total += lane;
+    n %= kLanes;
+  }
+  for (std::int64_t i = 0; i < n; ++i) total += x[i];
+  return total;
+}
+
 std::int64_t count_of(const Axes& axes) { return axes[0] * axes[1] * axes[2]; }
 
 template <class T>
@@ -143,7 +160,7 @@ Status pooled_means(Call& call, const Means& m) {
         std::fill(y, y + out, T(0));
         over_means(
             m, [&](std::int64_t place, std::int64_t begin, std::int64_t end, std::int64_t divisor) {
-              for (std::int64_t i = begin; i < end; ++i) y[place] += x[i];
+              y[place] += sum_of(x + begin, end - begin);
               divisors[static_cast<std::size_t>(place)] = divisor;
             });
         for (std::int64_t i = 0; i < out; ++i)
