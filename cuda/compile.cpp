@@ -132,7 +132,8 @@ void compile_kernels(CompileReport& report, const CompileOptions& options, const
 
 bool has_kernel(const Op& op) {
   return rows::is_row_primitive(op.primitive) || is_library_call(op) ||
-         op.primitive == Primitive::keep_topk || find_collective(op.primitive) != nullptr;
+         among(op.primitive, {Primitive::keep_topk, Primitive::argmax}) ||
+         find_collective(op.primitive) != nullptr;
 }
 
 void take_apart(Graph& graph, const std::function<void(NodeId, const std::string&)>& note) {

@@ -314,6 +314,7 @@ class Emitter {
     switch (s.kind) {
       case Statement::Kind::constant:
         return elements_.define(depth, s, literal(s.real, dtype(s.slot)));
+      case Statement::Kind::place: return elements_.define(depth, s, index(s.index));
       case Statement::Kind::load: return elements_.load(s, depth);
       case Statement::Kind::compute: return elements_.compute(s, depth);
       case Statement::Kind::reduce: return reduce(s, depth, phases);

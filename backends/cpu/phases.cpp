@@ -65,6 +65,7 @@ class Sharing {
     };
     std::string out = fmt::format("{} {}:", extent, name(program_.slots[s.slot]));
     if (s.kind == StatementKind::constant) return out + fmt::format("{:a}", s.real);
+    if (s.kind == StatementKind::place) return out + address(s.index, var);
     if (s.kind == StatementKind::load)
       return out + fmt::format("p{}[{}]", s.argument, address(s.index, var));
     out += fmt::format("{} {}(", name(s.operation), name(s.unit));
@@ -126,7 +127,8 @@ class Sharing {
       return;
     }
     for (SlotId o : s.operands) need(o, needed, extent);
-    if (s.kind == StatementKind::load) need_address(s.index, needed, extent);
+    if (s.kind == StatementKind::load || s.kind == StatementKind::place)
+      need_address(s.index, needed, extent);
   }
 
   void need_address(rows::IndexId id, std::set<SlotId>& needed, std::int64_t extent) {

@@ -25,6 +25,7 @@ class ElementLowering {
   SlotId computed(NodeId node, std::size_t result, const Position& at);
   SlotId load(std::size_t argument, const Position& at);
   SlotId number(NodeId node);
+  SlotId counted(NodeId node, const Position& at);
   SlotId pointwise(NodeId node, Primitive operation, const Position& at);
   SlotId reduction(NodeId node, Primitive operation, const Position& at);
   void check_reduction(NodeId node, const Position& at);

@@ -45,7 +45,7 @@ bool is_row_primitive(Primitive op) {
   return computes(op) ||
          among(op, {Primitive::reshape, Primitive::expand, Primitive::cat, Primitive::embedding,
                     Primitive::transpose, Primitive::slice, Primitive::split, Primitive::constant,
-                    Primitive::full, Primitive::empty});
+                    Primitive::full, Primitive::empty, Primitive::iota});
 }
 std::string_view name(Unit unit) {
   return unit == Unit::f32 ? "f32" : unit == Unit::f64 ? "f64" : "i64";
@@ -90,6 +90,7 @@ SlotId ElementLowering::computed(NodeId node, std::size_t result, const Position
   if (computes(op.primitive)) return reduction(node, op.primitive, at);
   if (among(op.primitive, {Primitive::constant, Primitive::full, Primitive::empty}))
     return number(node);
+  if (op.primitive == Primitive::iota) return counted(node, at);
   return moved(node, result, at);
 }
 
@@ -115,6 +116,23 @@ SlotId ElementLowering::number(NodeId node) {
   statement.kind = Statement::Kind::constant;
   statement.real = rounded(to, value);
   return scopes_.emit(std::move(statement), to, {});
+}
+
+/// The place along the last axis, converted to the dtype of the result.
+SlotId ElementLowering::counted(NodeId node, const Position& at) {
+  Statement place;
+  place.kind = Statement::Kind::place;
+  place.unit = Unit::i64;
+  place.index = at.empty() ? program_.indices.constant(0) : at.back();
+  const std::vector<VarId> vars = program_.indices.vars(place.index);
+  const SlotId slot = scopes_.emit(std::move(place), DType::i64, vars);
+  const DType to = addresses_.dtype(graph_.result(node));
+  if (to == DType::i64) return slot;
+  Statement converted;
+  converted.kind = Statement::Kind::compute;
+  converted.unit = cast_unit(DType::i64, to);
+  converted.operands = {slot};
+  return scopes_.emit(std::move(converted), to, vars);
 }
 
 SlotId ElementLowering::broadcast(ValueId operand, const Position& at) {

@@ -16,6 +16,41 @@ namespace {
 
 bool is_constant(const Graph& graph, NodeId n) { return graph.op_of(n).is_literal(); }
 
+/// Returns true if a kernel reads the value from memory, without computing anything.
+bool is_loaded(const Graph& graph, ValueId value) {
+  if (graph.is_input(value)) return true;
+  const NodeId node = graph.producer(value);
+  const Primitive op = graph.op_of(node).primitive;
+  const bool moves = among(op, {Primitive::reshape, Primitive::transpose, Primitive::slice,
+                                Primitive::split, Primitive::expand});
+  return moves && is_loaded(graph, graph.operand(node, 0));
+}
+
+/// Replaces argmax by the op whose body has primitives of rows, unless the axis may be empty: that
+/// is an error, which kernels do not report. The operand must be in memory, because the body finds
+/// the largest element again in a second pass, and a computed value may be rounded in one pass
+/// only. Returns true if there was one.
+bool search_in_rows(Graph& graph) {
+  Context& context = graph.context();
+  bool found = false;
+  for (NodeId n : graph.order()) {
+    if (graph.op_of(n).primitive != Primitive::argmax) continue;
+    if (!is_loaded(graph, graph.operand(n, 0))) continue;
+    const TypeId type = graph.type(graph.operand(n, 0));
+    const OpId in_rows = context.ops.find("argmax_in_rows");
+    if (type == Types::unknown() || !in_rows.valid()) continue;
+    const Shape& shape = context.types[type].shape;
+    const auto rank = static_cast<std::int64_t>(shape.size());
+    const auto* dim = std::get_if<std::int64_t>(graph.attribute(n, "dim"));
+    const std::int64_t axis = dim == nullptr ? rank - 1 : *dim < 0 ? *dim + rank : *dim;
+    if (axis < 0 || axis >= rank) continue;
+    if (context.dims.value(shape[static_cast<std::size_t>(axis)]).value_or(0) <= 0) continue;
+    graph.set_op(n, in_rows);
+    found = true;
+  }
+  return found;
+}
+
 /// Stops at the first outside user, because a value may have very many.
 bool is_read_outside(const Graph& graph, ValueId v, const std::set<NodeId>& own) {
   for (UseId u = graph.first_use(v); u.valid(); u = graph.next_use(u))
@@ -81,7 +116,9 @@ tl::expected<RowProgram, Opaque> lower_nodes(const Graph& graph, std::span<const
                                              std::vector<ValueId>& inputs,
                                              std::vector<ValueId>& outputs, bool checks) {
   Graph alone = isolate(graph, nodes, inputs, outputs);
-  if (auto inlined = inline_bodies(alone); !inlined) {
+  auto inlined = inline_bodies(alone);
+  if (inlined && search_in_rows(alone)) inlined = inline_bodies(alone);
+  if (!inlined) {
     return tl::unexpected<Opaque>(
         Opaque{"its body does not apply: " + inlined.error().front().message});
   }

@@ -52,6 +52,7 @@ class Printer {
         s.slot.valid() ? fmt::format("{}: {} = ", slot(s.slot), name(program_.slots[s.slot])) : "";
     switch (s.kind) {
       case Kind::constant: return line(depth, head + print_real(s.real));
+      case Kind::place: return line(depth, head + program_.indices.print(s.index));
       case Kind::load:
         return line(depth,
                     fmt::format("{}p{}[{}]", head, s.argument, program_.indices.print(s.index)));

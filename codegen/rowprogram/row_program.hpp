@@ -37,6 +37,7 @@ struct Statement {
     loop,    ///< for var: first
     store,   ///< argument[index] = operands[0]
     check,   ///< operands[0] is an index below `bound`, or the run fails
+    place,   ///< slot = index, an i64
   };
   Kind kind = Kind::constant;
   Primitive operation = Primitive::cast;

@@ -172,11 +172,11 @@ class Keeper {
       if (!s.slot.valid()) continue;
       Parts parts{s.kind, s.operation, s.unit, out_.program.slots[s.slot], {}, 0, {}};
       bool known = true;
-      if (s.kind == Kind::load) {
+      if (s.kind == Kind::load || s.kind == Kind::place) {
         const auto at = place(p, s.index);
         known = at.has_value();
         if (at) std::get<6>(parts) = *at;
-        std::get<4>(parts).push_back(s.argument);
+        if (s.kind == Kind::load) std::get<4>(parts).push_back(s.argument);
       } else if (s.kind == Kind::constant) {
         std::get<5>(parts) = std::bit_cast<std::uint64_t>(s.real);
       } else {

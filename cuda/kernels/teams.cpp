@@ -128,6 +128,7 @@ class TeamEmitter {
                       [&](int at) { thread_.block(s.first, at); });
       case StatementKind::reduce: return reduce({s, columns_of->second, plan, team}, depth);
       case StatementKind::constant:
+      case StatementKind::place:
       case StatementKind::load:
       case StatementKind::compute:
       case StatementKind::check:

@@ -46,6 +46,7 @@ void ThreadText::statement(const Statement& s, int depth) {
   switch (s.kind) {
     case StatementKind::constant:
     case StatementKind::compute: return text_.line(depth, expressions_.defined(s));
+    case StatementKind::place: return text_.line(depth, expressions_.given(s.slot, index(s.index)));
     case StatementKind::load: return text_.line(depth, load(s));
     case StatementKind::store: return text_.line(depth, store(s));
     case StatementKind::check: return;  // device programs have no checks

@@ -131,7 +131,29 @@ inline constexpr Form kSpecial[] = {
     {"any", "in x: {0}[n, 9]  y = any(gt(x, 1.5))  out y"},
     {"all", "in x: i64[n, 9]  y = all(x){{keepdim = true}}  out y"},
     {"div_floor", "in x: f32[n, 9], z: f32[n, 9]  y = div_floor(x, z)  out y"},
+    {"argmax_in_rows", "in x: {0}[n, 9]  y = argmax_in_rows(x)  out y"},
+    {"argmax", "in x: i64[n, 512]  y = argmax(x){{keepdim = true}}  out y"},
+    {"largest_logit", "in x: {0}[n, 40]  y = largest_logit(x)  out y"},
+    {"philox_round",
+     "in a: i64[n], b: i64[n], c: i64[n], d: i64[n], k: i64[n], l: i64[n]  p, q, r, s = "
+     "philox_round(a, b, c, d, k, l){{round = 3}}  out p, q, r, s"},
+    {"philox",
+     "in a: i64[n], b: i64[n], c: i64[n], d: i64[n], k: i64[n], l: i64[n]  p, q, r, s = "
+     "philox(a, b, c, d, k, l)  out p, q, r, s"},
+    {"exponential", "in s: i64[n], p: i64[n]  y = exponential(s, p){{count = 40}}  out y"},
+    {"mass_within_step",
+     "in y: f32[n, 40], w: i64[n, 40], l: i64[n, 1], t: f32[n, 1], c: f32[n, 1]  r = "
+     "mass_within_step(y, w, l, t, c)  out r"},
+    {"mass_within_bits",
+     "in y: f32[n, 40], w: i64[n, 40], l: i64[n, 1], t: f32[n, 1], c: f32[n, 1]  r = "
+     "mass_within_bits(y, w, l, t, c)  out r"},
+    {"mass_within",
+     "in y: f32[n, 40], w: i64[n, 40], l: i64[n, 1]  a = mass_within(abs(y), w, l)  out a"},
+    {"top_k_logits", "in x: {0}[n, 40]  y = top_k_logits(x){{k = 5}}  out y"},
+    {"top_p_logits", "in x: {0}[n, 40]  y = top_p_logits(x){{p = 0.8, temperature = 0.7}}  out y"},
     // row primitives by themselves
+    {"iota", "in x: {0}[n, 24]  y = x + iota(){{shape = [24], dtype = {0}}}  out y"},
+    {"iota", "in i: i64[n, 7]  y = i + iota(){{shape = [n, 7]}}  out y"},
     {"embedding", "in t: {0}[7, 2, 5], i: i32[n, 2]  y = embedding(t, i)  out y"},
     {"add", "in x: {0}[n, 3, 5], z: f32[3, 1]  y = add(x, z)  out y"},
     {"add", "in x: {0}[n, 5]  y = add(x, 0.1)  out y"},
