@@ -12,6 +12,7 @@
 #include "base/try.hpp"
 #include "models/decoder_attention.hpp"
 #include "models/decoder_feed_forward.hpp"
+#include "models/next_token.hpp"
 
 namespace pw {
 namespace {
@@ -21,8 +22,8 @@ constexpr std::int64_t kMostDecoderNodes = 1'100'000, kMostDecoderNodesPerLayer 
 class Decoder {
  public:
   Decoder(const ContextPtr& context, const FamilyOptions& options, const ModelFamily& family,
-          const ModelSizes& sizes)
-      : n_(context, options, family, sizes) {}
+          const ModelSizes& sizes, const NextToken& choice)
+      : n_(context, options, family, sizes), choice_(choice) {}
 
   Result<Graph> run() {
     n_.group = "embed";
@@ -30,7 +31,14 @@ class Decoder {
     for (std::int64_t i = 0; i < n_.sizes.layers && !n_.failed(); ++i) x = layer(i, x);
     n_.group = "final";
     n_.prefix = "final_";
-    n_.graph.add_output(normalised(x));
+    x = normalised(x);
+    if (!choice_.logits) {
+      n_.graph.add_output(x);
+      return n_.finish();
+    }
+    n_.prefix.clear();
+    const ValueId logits = whole_logits(x);
+    add_next_token(n_, choice_, {logits, n_.ids, n_.positions, n_.group_of_ranks()});
     return n_.finish();
   }
 
@@ -139,7 +147,20 @@ class Decoder {
     return n_.call("cast", {y}, {{"dtype", DType::bf16}}, {"normed"});
   }
 
+  /// Multiplies with the output embedding, which is not quantised; each rank has a part of its
+  /// rows.
+  ValueId whole_logits(ValueId x) {
+    const std::int64_t tp = n_.options.tp;
+    const ValueId w = n_.weight("lm_head_w", DType::bf16, {n_.sizes.vocab / tp, n_.sizes.hidden});
+    const ValueId part = n_.call("mm", {x, n_.transposed(w, "lm_head_wt")}, {}, {"lm_head"});
+    if (tp == 1) return part;
+    return n_.call("all_gather", {part},
+                   {{"dim", std::int64_t{-1}}, {"world", tp}, {"group", n_.group_of_ranks()}},
+                   {"logits"});
+  }
+
   DecoderNodes n_;
+  const NextToken choice_;
   ValueId residual_;
 };
 
@@ -235,7 +256,8 @@ Result<Graph> generate_family(const ContextPtr& context, const FamilyOptions& op
   const ModelFamily& family = *find_family(options.family);
   PW_TRY(check_sizes(options, family.parts, sizes));
   if (options.quant == "fp8-group") PW_TRY(check_groups(options, family.parts, sizes));
-  return Decoder(context, options, family, sizes).run();
+  const NextToken choice = PW_TRY(parse_next_token(options.lm_head));
+  return Decoder(context, options, family, sizes, choice).run();
 }
 
 }  // namespace pw

@@ -30,6 +30,8 @@ DecoderNodes::DecoderNodes(const ContextPtr& context, const FamilyOptions& famil
         "cos_sin", type(DType::bf16, dims({options.positions, turned})), InputKind::buffer));
 }
 
+std::string DecoderNodes::group_of_ranks() const { return options.tp > 1 ? kGroup : ""; }
+
 ValueId DecoderNodes::everywhere(ValueId input) {
   if (options.tp > 1) graph.declare_replicated(input, kGroup);
   return input;

@@ -17,6 +17,8 @@ class DecoderNodes : public NodeMaker {
   DecoderNodes(const ContextPtr& context, const FamilyOptions& family_options,
                const ModelFamily& family, const ModelSizes& family_sizes);
 
+  /// Returns the name of the group of all ranks; empty if there is one.
+  [[nodiscard]] std::string group_of_ranks() const;
   /// Declares that all ranks hold the same contents: the input is not a part of a sharded product.
   ValueId everywhere(ValueId input);
   /// Returns the weight of an RMSNorm, plus one if the family stores it without.

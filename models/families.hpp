@@ -80,9 +80,10 @@ struct FamilyOptions {
   /// if one of these is given, and an expert is as wide as a given ffn.
   std::optional<std::int64_t> layers, hidden, heads, kv_heads, head, ffn, vocab, experts, topk,
       expert_ffn, q_rank, kv_rank;
-  std::optional<double> eps;   ///< of all norms
-  std::string quant = "none";  ///< one of family_quantisations(): of each linear layer
-  std::int64_t group = 128;    ///< of fp8-group: neighbours with one scale
+  std::optional<double> eps;     ///< of all norms
+  std::string quant = "none";    ///< one of family_quantisations(): of each linear layer
+  std::string lm_head = "none";  ///< parts after the last hidden state, see parse_next_token
+  std::int64_t group = 128;      ///< of fp8-group: neighbours with one scale
   /// Ranks of tensor parallelism, and the rank that the graph is for: local widths, all_reduce over
   /// the group "tp:0", rows of the vocabulary. Only rank 0 has the biases that are added to a sum.
   std::int64_t tp = 1, rank = 0;
@@ -96,8 +97,9 @@ struct FamilyOptions {
 /// that the family lacks.
 Result<ModelSizes> family_sizes(const FamilyOptions& options);
 
-/// Generates the graph from token ids and positions to the last hidden state, over the symbol `n`.
-/// PW0801 for sizes that do not divide, or a graph of more than about a million nodes.
+/// Generates the graph from token ids and positions to the last hidden state, or to the next token,
+/// over the symbol `n`. PW0801 for sizes that do not divide, or a graph of more than about a
+/// million nodes.
 Result<Graph> generate_family(const ContextPtr& context, const FamilyOptions& options);
 
 }  // namespace pw

@@ -5,6 +5,7 @@
 #include "base/hash.hpp"
 #include "base/try.hpp"
 #include "graph/node_maker.hpp"
+#include "models/next_token.hpp"
 
 namespace pw {
 namespace {
@@ -47,15 +48,17 @@ Status check_options(const LlamaOptions& o) {
           "--heads and --ffn must be multiples of it");
   require(o.kv_heads % o.tp == 0 || o.tp % o.kv_heads == 0, "tp",
           "--kv-heads must be a multiple or a divisor of it");
+  require(o.lm_head == "none" || o.vocab % o.tp == 0, "tp", "--vocab must be a multiple of it");
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return {};
 }
 
 class Llama : NodeMaker {
  public:
-  Llama(const ContextPtr& context, const LlamaOptions& options)
+  Llama(const ContextPtr& context, const LlamaOptions& options, const NextToken& choice)
       : NodeMaker(context, options.experts > 0 ? "moe" : "llama"),
         o_(options),
+        choice_(choice),
         head_(options.hidden / options.heads),
         heads_(options.heads / options.tp),
         kv_heads_(std::max<std::int64_t>(1, options.kv_heads / options.tp)),
@@ -77,7 +80,17 @@ class Llama : NodeMaker {
     group = "final";
     prefix = "final_";
     x = normalised(x);
-    graph.add_output(x);
+    if (!choice_.logits) {
+      graph.add_output(x);
+      return finish();
+    }
+    prefix.clear();
+    ValueId logits = product(Operand{x, {}}, "lm_head", o_.hidden, o_.vocab / o_.tp, false);
+    if (o_.tp > 1)
+      logits = call("all_gather", {logits},
+                    {{"dim", std::int64_t{-1}}, {"world", o_.tp}, {"group", std::string(kRanks)}},
+                    {"logits"});
+    add_next_token(*this, choice_, {logits, ids, positions_, o_.tp > 1 ? kRanks : ""});
     return finish();
   }
 
@@ -167,7 +180,8 @@ class Llama : NodeMaker {
     std::vector<ValueId> out;
     if (o_.separate) {
       const Operand in = operand(x, all);
-      for (const auto& [what, width] : parts) out.push_back(product(in, what, o_.hidden, width));
+      for (const auto& [what, width] : parts)
+        out.push_back(product(in, what, o_.hidden, width, o_.quant != "none"));
       return out;
     }
     Shape widths;
@@ -197,7 +211,7 @@ class Llama : NodeMaker {
   }
 
   ValueId product(ValueId x, const std::string& what, std::int64_t from, std::int64_t to) {
-    if (o_.quant == "none") return product(Operand{x, {}}, what, from, to);
+    if (o_.quant == "none") return product(Operand{x, {}}, what, from, to, false);
     // The weight precedes the scales among the inputs.
     const ValueId w = weight(what + "_w", DType::f8e4m3, {from, to});
     const ValueId x_scale = everywhere(weight(what + "_xs", DType::f32, {1}));
@@ -206,8 +220,9 @@ class Llama : NodeMaker {
     return call("scaled_mm", {q, w, x_scale, w_scale}, {{"out", DType::bf16}}, {what});
   }
 
-  ValueId product(const Operand& x, const std::string& what, std::int64_t from, std::int64_t to) {
-    if (o_.quant == "none") {
+  ValueId product(const Operand& x, const std::string& what, std::int64_t from, std::int64_t to,
+                  bool quantised) {
+    if (!quantised) {
       const ValueId w = weight(what + "_w", DType::bf16, {from, to});
       return call("mm", {x.value, w}, {}, {what});
     }
@@ -228,6 +243,7 @@ class Llama : NodeMaker {
   }
 
   const LlamaOptions& o_;
+  const NextToken choice_;
   std::int64_t head_, heads_, kv_heads_, ffn_;
   DimId tokens_;
   ValueId positions_, cos_sin_, residual_;
@@ -271,7 +287,8 @@ Graph shuffled(Graph graph, std::uint64_t seed) {
 
 Result<Graph> generate_llama(const ContextPtr& context, const LlamaOptions& options) {
   PW_TRY(check_options(options));
-  return Llama(context, options).run();
+  const NextToken choice = PW_TRY(parse_next_token(options.lm_head));
+  return Llama(context, options, choice).run();
 }
 
 }  // namespace pw

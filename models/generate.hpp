@@ -13,7 +13,8 @@ struct LlamaOptions {
   std::int64_t layers = 32, hidden = 4096, heads = 32, kv_heads = 8, ffn = 14336;
   std::int64_t vocab = 32000, positions = 8192;  ///< rows of the embedding and the rotary table
   std::int64_t max_tokens = 8192;
-  std::string quant = "none";  ///< none, fp8: static scales before every product
+  std::string quant = "none";    ///< none, fp8: static scales before every product
+  std::string lm_head = "none";  ///< parts after the last hidden state, see parse_next_token
   /// Tensor-parallel ranks: local widths, an all_reduce over the group "tp" after each sharded
   /// product, and replication over it declared for the inputs that no product shards.
   std::int64_t tp = 1;
@@ -24,8 +25,9 @@ struct LlamaOptions {
   bool separate = false;
 };
 
-/// Generates the graph of one rank, from token ids and positions to the last hidden state, over the
-/// symbol `n`. Widths must divide; the graph may have at most about a million nodes.
+/// Generates the graph of one rank, from token ids and positions to the last hidden state, or to
+/// the next token, over the symbol `n`. Widths must divide; the graph may have at most about a
+/// million nodes.
 Result<Graph> generate_llama(const ContextPtr& context, const LlamaOptions& options);
 
 /// Returns the same graph with its nodes in another topological order, drawn by the seed; ids

@@ -97,8 +97,8 @@ class ModelWords {
 
   static bool is_option(const std::string& word) {
     const auto& numbers = model_numbers();
-    return word == "--quant" || word == "--eps" || word == "--shuffle" || word == "--opaque" ||
-           word == "--separate" ||
+    return word == "--quant" || word == "--lm-head" || word == "--eps" || word == "--shuffle" ||
+           word == "--opaque" || word == "--separate" ||
            std::any_of(numbers.begin(), numbers.end(),
                        [&](const ModelNumber& n) { return word.substr(2) == n.name; });
   }
@@ -108,6 +108,10 @@ class ModelWords {
     if (name == "quant") {
       request.model.quant = value;
       return not_among("--quant", value, model_quantisations());
+    }
+    if (name == "lm-head") {
+      request.model.lm_head = value;
+      return "";
     }
     if (name == "eps") {
       request.model.eps = real_number(value);
@@ -171,6 +175,7 @@ Result<LlamaOptions> plain_options(const ModelRequest& request) {
                              {&out.tp, request.tp}})
     *size = value.value_or(*size);
   out.quant = given.quant;
+  out.lm_head = given.lm_head;
   out.separate = request.separate;
   out.experts = given.family == "moe" ? given.experts.value_or(8) : 0;
   return out;

@@ -207,6 +207,7 @@ PyGraph generate(const ContextPtr& context, const std::string& family, const py:
     given.take(name.c_str(), *number.place(request));
   }
   given.take("quant", request.model.quant);
+  given.take("lm_head", request.model.lm_head);
   given.take("eps", request.model.eps);
   given.take("opaque", request.model.opaque);
   given.take("shuffle", request.shuffle);

@@ -57,6 +57,9 @@ void add_model_options(CLI::App& app, ModelRequest& request) {
               "quantisation of linear layers: none, fp8 (one static scale for each tensor), "
               "fp8-token (one for each row), fp8-group (one for --group neighbours), nvfp4 (one "
               "for 16 neighbours)");
+  add_setting(app, "--lm-head", request.model.lm_head, "HEAD",
+              "parts after the last hidden state: none, logits, greedy (the token with the largest "
+              "logit), or the values of a draw, temperature=0.8,top_k=50,top_p=0.9");
   add_number(app, request, "group",
              "with fp8-group: number of neighbours that share a scale, default 128");
   add_number(app, request, "tp", "tensor-parallel ranks: local widths and all_reduce");
@@ -113,7 +116,8 @@ void add_generate_command(CLI::App& app, const Options& options) {
       "Examples:\n  pwr generate llama --layers 32 --hidden 4096 --heads 32 --kv-heads 8 --ffn "
       "14336 --quant fp8 -o llama.json\n  pwr generate moe --layers 8 --experts 16 --shuffle 1 -o "
       "moe.json\n  pwr generate qwen3 --layers 2 --hidden 256 --heads 4 --ffn 512 --vocab 512 -o "
-      "qwen3.pwg\n  pwr generate deepseek-v3 --quant fp8-group --tp 8 --opaque -o v3.json");
+      "qwen3.pwg\n  pwr generate llama3 --lm-head temperature=0.8,top_k=50 -o step.pwg\n  pwr "
+      "generate deepseek-v3 --quant fp8-group --tp 8 --opaque -o v3.json");
   sub->callback([generate, &options] { run_generate(options, *generate); });
 }
 

@@ -329,6 +329,7 @@ def generate(
     vocab: Optional[int] = None,
     eps: Optional[float] = None,
     quant: str = "none",
+    lm_head: str = "none",
     group: Optional[int] = None,
     tp: Optional[int] = None,
     rank: Optional[int] = None,
@@ -344,7 +345,7 @@ def generate(
     """Generates a graph of a model family; `pwr generate --help` lists them. Other sizes are the defaults of the family.
 
     `quant`: none, fp8, fp8-token, fp8-group, or nvfp4. With `opaque`, a mixture of experts and latent attention are single ops that no engine runs.
-    `shuffle` is a seed for another node order. Returns the Graph, in the session of load().
+    `lm_head`: none, logits, greedy, or the values of a draw, "temperature=0.8,top_k=50". `shuffle` is a seed for another node order. Returns the Graph, in the session of load().
     """
     options = {name: value for name, value in locals().items() if name not in ("family", "session") and value is not None}
     return _piecewise.generate(session or shared_session(), family, options)

@@ -62,6 +62,24 @@ class Families(ProgramTest):
                 counters = self.pwr("plan", self.small(family), "-r", "llm", "-p", "o2", "--stats").stdout
                 self.assertRegex(counters, rf"(?m)^pieces +{2 * LAYERS + 1}\b")
 
+    def test_all_choose_a_token(self):
+        for family in FAMILIES:
+            for head in ("greedy", "temperature=0.8,top_k=40,top_p=0.9"):
+                with self.subTest(family, head=head):
+                    model = self.small(family, "--lm-head", head)
+                    self.assertIn("write ids = ", Path(model).read_text(encoding="utf-8"))
+                    self.pwr("run", model, "-r", "llm", "-p", "o2", "--tokens", "2,7")
+
+    def test_a_chosen_token_is_the_reference_s(self):
+        for options in ([], ["--backend", "cpu"]):
+            self.check_runs(self.small("llama3", "--lm-head", "greedy"), *options)
+        self.check_runs(self.small("llama3", "--lm-head", "greedy", "--tp", "2"), "-D", "tp=2", "--ranks", "2")
+
+    def test_a_way_to_choose_that_does_not_exist_is_refused(self):
+        for head in ("best", "temperature=-1", "top_k=0", "top_p=0", "top_p=1.5", "temperature=1,", "temperature=nan"):
+            for family in ("llama", "qwen3"):
+                self.assertIn("--lm-head", self.pwr("generate", family, "--lm-head", head, code=3).stderr)
+
     def test_keys_and_values_last_over_steps(self):
         self.assertIn(CHECKED, self.pwr("run", self.small("llama3"), "--steps", "examples/chat.steps", "--check").stderr)
 
