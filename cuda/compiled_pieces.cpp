@@ -76,6 +76,11 @@ bool RuntimeTask::stays(ValueId input) const {
                      [&](DimId d) { return source.context().dims.value(d).has_value(); });
 }
 
+bool RuntimeTask::continues(ValueId input) const {
+  return !stays(input) && !has_no_tensor(source, input) &&
+         is_integer(source.context().types[source.type(input)].dtype);
+}
+
 CompiledPieces::CompiledPieces(const RuntimeTask& task, RuntimeLog& log) : task_(task), log_(log) {
   if (task.options.strict) {
     BackendOptions cpu;

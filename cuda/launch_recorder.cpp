@@ -1,5 +1,6 @@
 #include "cuda/launch_recorder.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -54,6 +55,28 @@ Result<LaunchNode> LaunchRecorder::node(PieceId piece, const ProgramLaunch& laun
   return node;
 }
 
+Result<std::vector<LaunchNode>> LaunchRecorder::next_inputs(std::int64_t tokens) const {
+  const Graph& graph = task_.source;
+  const Symbols symbols = symbols_at(task_.plan, tokens);
+  const auto outputs = PW_TRY(memory_.tensors(graph.outputs(), symbols));
+  std::vector<LaunchNode> out;
+  for (std::size_t i = 0; i < graph.written_inputs().size(); ++i) {
+    const ValueId input = graph.written_inputs()[i];
+    if (!task_.continues(input)) continue;
+    LaunchNode copy;
+    copy.kind = LaunchNode::Kind::copy;
+    copy.name = fmt::format("next {}", graph.value_name(input));
+    copy.reads = {outputs[graph.returned_count() + i]};
+    copy.writes = {PW_TRY(memory_.tensor(input, symbols))};
+    const MemoryRange own = copy.writes[0].range();
+    const bool shared = std::any_of(outputs.begin(), outputs.end(), [&](const DeviceTensor& other) {
+      return other.range().meets(own);
+    });
+    if (!shared) out.push_back(std::move(copy));
+  }
+  return out;
+}
+
 Result<RecordedGraph> LaunchRecorder::record(PieceId piece, std::int64_t tokens) const {
   auto nodes = PW_TRY(program(piece, tokens));
   RecordedGraph out{fmt::format("{} of {} tokens", task_.stitched.pieces[piece].name, tokens),
@@ -69,6 +92,10 @@ Result<RecordedGraph> LaunchRecorder::record_steps(std::size_t first, std::size_
   for (std::size_t i = first; i < end; ++i) {
     const Plan::Step& planned = task_.plan.steps[i];
     auto nodes = PW_TRY(launches(planned.piece, tokens, query));
+    std::move(nodes.begin(), nodes.end(), std::back_inserter(out.nodes));
+  }
+  if (end == task_.plan.steps.size()) {
+    auto nodes = PW_TRY(next_inputs(tokens));
     std::move(nodes.begin(), nodes.end(), std::back_inserter(out.nodes));
   }
   order_nodes(out);

@@ -18,9 +18,14 @@ class LaunchRecorder {
   /// new tokens of each sequence; 0: they differ.
   Result<std::vector<LaunchNode>> launches(PieceId piece, std::int64_t tokens,
                                            std::int64_t query) const;
+  /// Returns the copies that end a step: what the graph writes to integer inputs with a row for
+  /// each token, such as the next ids and positions, to the memory of these inputs. An input is
+  /// omitted if an output is in its memory.
+  Result<std::vector<LaunchNode>> next_inputs(std::int64_t tokens) const;
   /// Returns the graph of a piece.
   Result<RecordedGraph> record(PieceId piece, std::int64_t tokens) const;
-  /// Returns the graph of the steps of the plan from `first` up to `end`.
+  /// Returns the graph of the steps of the plan from `first` up to `end`. The last one includes
+  /// next_inputs().
   Result<RecordedGraph> record_steps(std::size_t first, std::size_t end, std::int64_t tokens,
                                      std::int64_t query) const;
 

@@ -3,6 +3,7 @@
 // everything recorded before the first step.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,6 +66,7 @@ class Runtime {
     RunOptions options;
     std::int64_t query = 0;  ///< new tokens of each sequence; 0: they differ
     std::size_t next = 0;    ///< index in the plan's steps
+    bool continued = false;  ///< the inputs of the next step are written
   };
 
   Runtime(const StitchedGraph& stitched, const Graph& source, const Plan& plan, Driver& driver,
@@ -84,6 +86,8 @@ class Runtime {
   class Call;  ///< view for a hook
   Status call_hook(PieceId piece, bool after);
   Status write_back(const std::vector<Tensor>& outputs);
+  /// Writes the inputs of the next step, unless a replayed graph has, and reads them.
+  Status continue_inputs();
   Status run_pieces();
   Status run_segment(const StepSegment& segment);
   Status run_between(PieceId piece);
@@ -98,6 +102,7 @@ class Runtime {
   LaunchRecorder recorder_;
   CapturedGraphs graphs_;
   std::optional<Live> live_;
+  std::map<ValueId, Tensor> next_inputs_;  ///< contents that the last step left in memory
   RankGroups stated_;  ///< groups that the source states; a piece may only name them
   RankGroups groups_;  ///< groups of the current step
   bool stepped_ = false;

@@ -36,7 +36,8 @@ struct RuntimeCounters {
   std::size_t failed_captures = 0;  ///< graphs that run launch by launch instead
   std::size_t allocations = 0;
   std::size_t replays = 0, launches = 0, ops_between = 0;
-  std::size_t stale = 0;  ///< skipped replays because an address had changed
+  std::size_t stale = 0;    ///< skipped replays because an address had changed
+  std::size_t uploads = 0;  ///< inputs of steps that were copied from the host
 };
 
 /// Counters and notes of a runtime.
@@ -60,6 +61,9 @@ struct RuntimeTask {
   [[nodiscard]] bool starts_early() const;
   /// Returns true if an input stays on the device between steps: a weight or buffer of fixed size.
   [[nodiscard]] bool stays(ValueId input) const;
+  /// Returns true if what a step writes to the input is what the next step reads: an integer for
+  /// each token.
+  [[nodiscard]] bool continues(ValueId input) const;
 };
 
 }  // namespace pw::cuda

@@ -300,14 +300,45 @@ Tensor Weights::kept(const Tensor& tensor) const {
   return copy;
 }
 
-std::vector<std::string> Weights::write_back(const Graph& graph,
-                                             const std::vector<Tensor>& outputs) {
+void Weights::keep_last_rows(std::string_view input, const TensorView& written, const Step& step) {
+  if (written.extents.empty() || written.extents[0] != step.tokens()) return;
+  const std::size_t width = written.bytes() / static_cast<std::size_t>(step.tokens());
+  auto& rows = next_[std::string(input)];
+  const std::byte* end = written.data;
+  for (const Sequence& s : step.sequences) {
+    end += static_cast<std::size_t>(s.new_tokens) * width;
+    if (s.new_tokens > 0) rows[s.id] = {s.past + s.new_tokens, {end - width, end}};
+  }
+}
+
+void Weights::put_next_rows(std::string_view input, const TensorView& view,
+                            const Step& step) const {
+  const auto rows = next_.find(input);
+  if (rows == next_.end()) return;
+  std::int64_t at = 0;
+  for (const Sequence& s : step.sequences) {
+    const auto row = rows->second.find(s.id);
+    if (row != rows->second.end() && s.new_tokens == 1 && s.past == row->second.past) {
+      const std::vector<std::byte>& bytes = row->second.bytes;
+      std::memcpy(view.data + at * static_cast<std::int64_t>(bytes.size()), bytes.data(),
+                  bytes.size());
+    }
+    at += s.new_tokens;
+  }
+}
+
+std::vector<std::string> Weights::write_back(const Graph& graph, const std::vector<Tensor>& outputs,
+                                             const Step& step) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < graph.written_inputs().size(); ++i) {
     const ValueId input = graph.written_inputs()[i];
     const auto use = uses_.find(graph.value_name(input));
-    if (graph.input_kind(input) == InputKind::input || use == uses_.end() || !use->second.fixed)
-      continue;
+    if (use == uses_.end()) continue;
+    const InputRole role = use->second.role;
+    const bool of_tokens = role == InputRole::indices || role == InputRole::positions;
+    if (of_tokens && !use->second.fixed)
+      keep_last_rows(use->first, outputs[graph.returned_count() + i].view(), step);
+    if (graph.input_kind(input) == InputKind::input || !use->second.fixed) continue;
     give(use->first, outputs[graph.returned_count() + i]);
     names.push_back(use->first);
   }
@@ -333,7 +364,8 @@ Result<Tensor> Weights::tensor(std::string_view input, const Symbols& symbols, c
   }
   const std::int64_t size =
       use.size.valid() ? context_->dims.evaluate(use.size, symbols).value_or(0) : 0;
-  Tensor tensor = fill(use, input, std::move(*extents), size, step);
+  const Tensor tensor = fill(use, input, std::move(*extents), size, step);
+  put_next_rows(input, tensor.view(), step);
   if (use.fixed && use.role != InputRole::positions) made_.emplace(std::string(input), tensor);
   return tensor;
 }

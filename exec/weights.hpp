@@ -60,8 +60,10 @@ class Weights {
   /// Adds an input that the source lacks: a weight of fixed extents that another graph reads.
   void add(std::string_view input, TypeId type, Tensor tensor);
   /// Stores the graph's `outputs` that are written to weights and buffers of fixed extents. Returns
-  /// the names of these inputs.
-  std::vector<std::string> write_back(const Graph& graph, const std::vector<Tensor>& outputs);
+  /// the names of these inputs. Indices and positions of tokens continue a sequence: its last row
+  /// is what its next token reads, if a later step has only this token of it.
+  std::vector<std::string> write_back(const Graph& graph, const std::vector<Tensor>& outputs,
+                                      const Step& step);
   [[nodiscard]] InputRole role(std::string_view input) const {
     return uses_.find(input)->second.role;
   }
@@ -77,12 +79,20 @@ class Weights {
   Use use_of(const Graph& graph, ValueId input) const;
   Tensor fill(const Use& use, std::string_view input, Extents extents, std::int64_t size,
               const Step& step) const;
+  /// A row that a step wrote, and the number of the sequence's tokens at that time.
+  struct NextRow {
+    std::int64_t past = 0;
+    std::vector<std::byte> bytes;
+  };
+  void keep_last_rows(std::string_view input, const TensorView& written, const Step& step);
+  void put_next_rows(std::string_view input, const TensorView& view, const Step& step) const;
 
   ContextPtr context_;
   std::map<std::string, Use, std::less<>> uses_;
   std::map<std::string, Tensor, std::less<>> made_;
   std::map<std::string, Tensor, std::less<>> given_;
   std::vector<MappedFile> files_;
+  std::map<std::string, std::map<std::int64_t, NextRow>, std::less<>> next_;  ///< by sequence
 };
 
 /// Returns contents for each rank of a run.

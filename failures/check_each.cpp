@@ -87,7 +87,7 @@ Result<std::vector<PassCheck>> check_each_pass(const RunRequest& request, const 
       for (const std::int64_t id : planned.ended) pass.cache.end(id);
     }
     for (std::size_t rank = 0; rank < weights.size(); ++rank)
-      weights[rank].write_back(original, yardstick.before[rank]);
+      weights[rank].write_back(original, yardstick.before[rank], planned.step);
     for (const std::int64_t id : planned.ended)
       for (KvCache* of : {&caches.before, &caches.reference}) of->end(id);
   }

@@ -103,7 +103,7 @@ class StepLoop {
                              *yardstick, result.outputs));
     PW_TRY(check_files());
     for (std::size_t rank = 0; rank < weights_.size(); ++rank)
-      weights_[rank].write_back(original_, result.outputs[rank]);
+      weights_[rank].write_back(original_, result.outputs[rank], planned.step);
     for (const std::int64_t id : planned.ended)
       for (KvCache* of : {&seen_, &others_.before, &others_.reference}) of->end(id);
     if (!request_.save.empty()) save(planned.number, result.outputs);

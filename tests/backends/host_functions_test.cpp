@@ -377,7 +377,7 @@ TEST_CASE("written inputs: steps see what the one before wrote", "[backends]") {
     const auto out = run_whole(graph, *eager, weights, one_sequence(1));
     REQUIRE(out);
     CHECK(values((*out)[1]) == std::vector<double>{5 + step, 5 + 2 * step});
-    CHECK(weights.write_back(graph, *out) == std::vector<std::string>{"count"});
+    CHECK(weights.write_back(graph, *out, one_sequence(1)) == std::vector<std::string>{"count"});
   }
 }
 

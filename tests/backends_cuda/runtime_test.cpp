@@ -3,6 +3,7 @@
 #include "cuda/runtime.hpp"
 
 #include <functional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -31,6 +32,7 @@ struct Model {
   std::vector<std::int64_t> sizes{1, 2, 4, 8};
   std::string mode = "piecewise";
   std::int64_t max_requests = 256;
+  std::string lm_head = "none";
 };
 
 /// A graph, cut and planned.
@@ -47,9 +49,10 @@ struct Planned {
     options.kv_heads = 2;
     options.ffn = 96;
     options.vocab = 64;
-    options.positions = 64;
+    options.positions = 128;
     options.max_tokens = 24;
     options.quant = model.quant;
+    options.lm_head = model.lm_head;
     options.experts = model.experts;
     return need(generate_llama(context, options), *context);
   }
@@ -80,9 +83,10 @@ struct Planned {
   Plan plan;
 };
 
-cuda::RuntimeOptions strict() {
+cuda::RuntimeOptions strict(std::int64_t cached_tokens = 0) {
   cuda::RuntimeOptions options;
   options.strict = true;
+  options.cached_tokens = cached_tokens;
   return options;
 }
 
@@ -668,4 +672,63 @@ TEST_CASE("runtime: nothing is captured after the first step", "[cuda]") {
   const auto late = ready.runtime->capture();
   REQUIRE(!late);
   CHECK(code(late.error()) == "PW1255");
+}
+
+namespace {
+
+/// The token after the last row, and the inputs of the next step.
+double chosen(Ready& ready, const Step& step, const std::vector<Tensor>& outputs) {
+  ready.weights.write_back(ready.planned.graph, outputs, step);
+  return values_of(outputs[0].view()).back();
+}
+
+/// Generates tokens after a prompt: by replayed graphs of whole steps, launch by launch, and by the
+/// CPU backend on the whole graph.
+void check_decode(const std::string& lm_head, std::size_t inputs_a_step) {
+  if (no_compiler()) return;
+  constexpr std::int64_t kPrompt = 5, kTokens = 64;
+  Model model = whole({"none", "o2"});
+  model.lm_head = lm_head;
+  const cuda::RuntimeOptions options = strict(2 * kTokens);
+  Ready replayed(model, {}, options), launched(model, {}, options), on_cpu(model, {}, options);
+  CHECK(replayed.runtime->notes().empty());
+  std::vector<double> tokens;
+  Step step{{{0, kPrompt, 0}}};
+  const std::vector<double> prompt = values_of(
+      need(on_cpu.weights.tensor("ids", {{"n", kPrompt}}, step), *on_cpu.planned.context).view());
+  for (std::int64_t i = 0; i < kTokens; ++i) {
+    INFO("token " << i);
+    const auto graph = need(replayed.run(step), *replayed.planned.context);
+    const auto launches = need(launched.run(step, false), *launched.planned.context);
+    CHECK(graph.report.whole);
+    CHECK(launches.report.mode == StepMode::eager);
+    tokens.push_back(chosen(replayed, step, graph.outputs));
+    CHECK(chosen(launched, step, launches.outputs) == tokens.back());
+    CHECK(chosen(on_cpu, step, on_cpu.whole(step)) == tokens.back());
+    step = {{{0, 1, kPrompt + i}}};
+  }
+  // Of the ids and positions only those of the prompt, and of the first token in the other size.
+  const std::size_t others = inputs_a_step - 2;
+  CHECK(replayed.runtime->counters().uploads == 4 + others * kTokens);
+  CHECK(launched.runtime->counters().uploads == 4 + others * kTokens);
+  CHECK(std::set<double>(tokens.begin(), tokens.end()).size() > 1);
+
+  // The same tokens as a prompt: each row has the token that follows it.
+  constexpr std::int64_t kRows = 20;
+  std::vector<double> ids = prompt;
+  ids.insert(ids.end(), tokens.begin(), tokens.begin() + kRows - kPrompt);
+  Ready forced(model, {}, options);
+  const Tensor given(DType::i64, {kRows});
+  std::copy(ids.begin(), ids.end(), reinterpret_cast<std::int64_t*>(given.data()));
+  forced.weights.give("ids", given);
+  const std::vector<double> rows = values_of(forced.whole({{{0, kRows, 0}}})[0].view());
+  CHECK(std::vector<double>(rows.begin() + kPrompt - 1, rows.end()) ==
+        std::vector<double>(tokens.begin(), tokens.begin() + kRows - kPrompt + 1));
+}
+
+}  // namespace
+
+TEST_CASE("runtime: 64 tokens by graphs of whole steps equal those by launches", "[cuda][diff]") {
+  check_decode("greedy", 2);
+  check_decode("temperature=1.5,top_k=20,top_p=0.9", 3);
 }
