@@ -1,7 +1,6 @@
 #include "tensor/array.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "base/assert.hpp"
@@ -121,79 +120,90 @@ void for_each_run(const Extents& shape, std::span<const Extents> strides, std::i
 
 namespace {
 
-/// Copies elements of a constant size, so that a copy is one instruction.
-template <std::size_t size>
-void move_run(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
-              std::int64_t n) {
-  constexpr auto bytes = static_cast<std::int64_t>(size);
-  for (std::int64_t i = 0; i < n; ++i)
-    std::memcpy(to + i * to_step * bytes, from + i * from_step * bytes, size);
-}
+/// A matrix of words to be copied: its extents, and the steps on both sides.
+struct WordGrid {
+  std::int64_t rows, columns;
+  std::int64_t from_row, from_column, to_row, to_column;
+};
 
-/// Transposes a plane in tiles: each is read along contiguous columns and written along contiguous
-/// rows, so that no cache line is moved twice.
-template <std::size_t size>
-void transpose(const Array& from, const Array& to, std::size_t column, const Run& run) {
+/// Copies a matrix in tiles, so that the lines of both sides stay in the cache.
+template <class Word>
+void copy_grid(const WordGrid& grid, const Word* from, Word* to) {
   constexpr std::int64_t kTile = 16;
-  const std::size_t last = from.extents.size() - 1;
-  const std::int64_t rows = from.extents[column], columns = from.extents[last];
-  std::byte tile[kTile][kTile][size];
-  for (std::int64_t i = 0; i < rows; i += kTile)
-    for (std::int64_t j = 0; j < columns; j += kTile) {
-      const std::int64_t height = std::min(kTile, rows - i), width = std::min(kTile, columns - j);
-      for (std::int64_t c = 0; c < width; ++c) {
-        const std::byte* source = from.at(run.offsets[0] + i + (j + c) * from.strides[last]);
-        for (std::int64_t r = 0; r < height; ++r)
-          std::memcpy(tile[r][c], source + r * static_cast<std::int64_t>(size), size);
+  const auto [rows, columns, from_row, from_column, to_row, to_column] = grid;
+  for (std::int64_t r = 0; r < rows; r += kTile)
+    for (std::int64_t c = 0; c < columns; c += kTile) {
+      const std::int64_t height = std::min(kTile, rows - r), width = std::min(kTile, columns - c);
+      for (std::int64_t i = 0; i < height; ++i) {
+        const Word* const source = from + (r + i) * from_row + c * from_column;
+        Word* const target = to + (r + i) * to_row + c * to_column;
+        if (to_column == 1) {
+          for (std::int64_t k = 0; k < width; ++k) target[k] = source[k * from_column];
+        } else {
+          for (std::int64_t k = 0; k < width; ++k) target[k * to_column] = source[k * from_column];
+        }
       }
-      for (std::int64_t r = 0; r < height; ++r)
-        std::memcpy(to.at(run.offsets[1] + (i + r) * to.strides[column] + j), tile[r],
-                    static_cast<std::size_t>(width) * size);
     }
 }
 
-/// Copies an array with contiguous columns to one with contiguous rows. Returns false for others.
-bool copy_transposed(const Array& from, const Array& to) {
-  constexpr std::int64_t kWorthTiles = 16;
-  if (from.extents.size() < 2 || from.dtype != to.dtype) return false;
-  const std::size_t last = from.extents.size() - 1;
-  const auto column = static_cast<std::size_t>(
-      std::find(from.strides.begin(), from.strides.end() - 1, 1) - from.strides.begin());
-  if (column == last || from.strides[last] == 1 || to.strides[last] != 1 ||
-      from.extents[column] < kWorthTiles || from.extents[last] < kWorthTiles)
-    return false;
-  Extents others = from.extents;
-  others[column] = others[last] = 1;
-  const Extents strides[] = {from.strides, to.strides};
-  const auto move = size_of(from.dtype) == 1   ? transpose<1>
-                    : size_of(from.dtype) == 2 ? transpose<2>
-                    : size_of(from.dtype) == 4 ? transpose<4>
-                                               : transpose<8>;
-  for_each_run(others, strides, 1, [&](const Run& run) { move(from, to, column, run); });
-  return true;
+/// Returns the dim with the smallest step.
+std::size_t nearest(const Extents& strides) {
+  return static_cast<std::size_t>(std::min_element(strides.begin(), strides.end()) -
+                                  strides.begin());
+}
+
+/// Copies elements of one dtype. If the two sides have neighbours in different dims, these two dims
+/// form the matrices.
+template <class Word>
+void copy_words(const Array& from, const Array& to) {
+  Extents shape = from.extents;
+  std::vector<Extents> strides{from.strides, to.strides};
+  merge_dims(shape, strides);
+  WordGrid grid{1, 1, 0, 0, 0, 0};
+  const auto take = [&](std::size_t dim, std::int64_t& extent, std::int64_t& from_step,
+                        std::int64_t& to_step) {
+    const auto at = static_cast<std::ptrdiff_t>(dim);
+    extent = shape[dim], from_step = strides[0][dim], to_step = strides[1][dim];
+    shape.erase(shape.begin() + at);
+    for (Extents& steps : strides) steps.erase(steps.begin() + at);
+  };
+  if (!shape.empty()) take(nearest(strides[1]), grid.columns, grid.from_column, grid.to_column);
+  if (!shape.empty()) take(nearest(strides[0]), grid.rows, grid.from_row, grid.to_row);
+  const bool runs = grid.from_column == 1 && grid.to_column == 1;
+  const auto* const source = reinterpret_cast<const Word*>(from.data);
+  auto* const target = reinterpret_cast<Word*>(to.data);
+  for_each_run(shape, strides, std::int64_t{1} << 60, [&](const Run& run) {
+    for (std::int64_t i = 0; i < run.length; ++i) {
+      const Word* const x = source + run.offsets[0] + i * run.steps[0];
+      Word* const y = target + run.offsets[1] + i * run.steps[1];
+      if (!runs) {
+        copy_grid(grid, x, y);
+        continue;
+      }
+      for (std::int64_t row = 0; row < grid.rows; ++row)
+        std::copy_n(x + row * grid.from_row, grid.columns, y + row * grid.to_row);
+    }
+  });
 }
 
 void copy_part(const Array& from, const Array& to) {
-  if (copy_transposed(from, to)) return;
+  if (from.dtype == to.dtype) {
+    switch (size_of(from.dtype)) {
+      case 1: return copy_words<std::uint8_t>(from, to);
+      case 2: return copy_words<std::uint16_t>(from, to);
+      case 4: return copy_words<std::uint32_t>(from, to);
+      default: return copy_words<std::uint64_t>(from, to);
+    }
+  }
   const Extents strides[] = {from.strides, to.strides};
-  const bool same = from.dtype == to.dtype;
-  const auto size = static_cast<std::size_t>(size_of(from.dtype));
   constexpr std::int64_t kLimit = 1024;
   double buffer[kLimit];
   std::int64_t integers[kLimit];
   const bool integral = !is_float(from.dtype) && !is_float(to.dtype);
-  for_each_run(from.extents, strides, same ? std::int64_t{1} << 60 : kLimit, [&](const Run& run) {
+  for_each_run(from.extents, strides, kLimit, [&](const Run& run) {
     const std::byte* source = from.at(run.offsets[0]);
     std::byte* target = to.at(run.offsets[1]);
-    if (same && run.steps[0] == 1 && run.steps[1] == 1) {
-      std::memcpy(target, source, static_cast<std::size_t>(run.length) * size);
-    } else if (same) {
-      const auto move = size == 1   ? move_run<1>
-                        : size == 2 ? move_run<2>
-                        : size == 4 ? move_run<4>
-                                    : move_run<8>;
-      move(target, run.steps[1], source, run.steps[0], run.length);
-    } else if (integral) {
+    if (integral) {
       load_run(from.dtype, source, run.steps[0], run.length, integers);
       store_run(to.dtype, target, run.steps[1], run.length, integers);
     } else {

@@ -8,6 +8,7 @@ The corpus is a Python file whose R is {name: () -> (module, inputs, {argument: 
 import argparse
 import copy
 import importlib
+import itertools
 import json
 import os
 import subprocess
@@ -251,6 +252,18 @@ class Parts(Case):
             lambda x: (x[:1].expand(4, 3), x.unsqueeze(0).expand(2, -1, -1).transpose(1, 2), x[:0].expand(0, 3)), torch.randn(4, 3)
         )
         self.same_without_gradients(lambda x: x * torch.tensor([1.0, 2.0, 3.0]), torch.randn(4, 3))
+
+    def test_copies_to_any_order_of_dims(self):
+        for dtype in (torch.bool, torch.bfloat16, torch.float32, torch.int64):
+            x = torch.randint(0, 2 if dtype == torch.bool else 100, (3, 17, 34, 5)).to(dtype)
+            orders = list(itertools.permutations(range(4)))
+            self.setUp()
+
+            def function(x):
+                return [x[:, 1:, ::2].permute(order).reshape(-1) for order in orders]
+
+            for order, want, got in zip(orders, function(x), torch.compile(function, backend="piecewise")(x)):
+                self.assertTrue(torch.equal(want, got), (dtype, order))
 
     def test_sizes_that_depend_on_numbers(self):
         self.same_without_gradients(lambda x: x.nonzero().sum() + 1, torch.randint(0, 2, (4, 5)))
