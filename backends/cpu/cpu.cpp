@@ -12,6 +12,7 @@
 #include "backends/cpu/attention.hpp"
 #include "backends/cpu/frozen.hpp"
 #include "backends/cpu/kernels.hpp"
+#include "backends/cpu/layouts.hpp"
 #include "backends/cpu/packed.hpp"
 #include "backends/cpu/run.hpp"
 #include "backends/eager/kernels.hpp"
@@ -110,7 +111,7 @@ struct CpuBackend::State {
     ++fallbacks[{op, reason}];
     if (making) making->fallbacks.emplace_back(op, reason);
   }
-  std::size_t use(const std::string& text, const rows::RowProgram& program,
+  std::size_t use(const std::string& text, const Graph& graph, const rows::RunUnit& unit,
                   cpu::RowFunction function);
   std::map<std::size_t, std::size_t> compiled_units(const Graph& graph,
                                                     const std::vector<rows::RunUnit>& units);
@@ -161,14 +162,17 @@ std::vector<rows::RunUnit> CpuBackend::State::grouped(Graph& graph) {
   return units;
 }
 
-std::size_t CpuBackend::State::use(const std::string& text, const rows::RowProgram& program,
-                                   cpu::RowFunction function) {
+std::size_t CpuBackend::State::use(const std::string& text, const Graph& graph,
+                                   const rows::RunUnit& unit, cpu::RowFunction function) {
+  const rows::RowProgram& program = unit.program;
+  const bool keeps =
+      cpu::keeps_layout(graph, unit, [&](NodeId n) { return packed(graph, n).valid(); });
   const auto [known, fresh] = kernel_number.emplace(text, report.kernels.size());
   if (fresh) report.kernels.push_back({program.op, 0, text});
   ++report.kernels[known->second].uses;
   if (making) making->kernels.push_back(known->second);
   row_kernels->push_back({function, program.params, program.arguments.size(),
-                          program.valid.has_value(), program.checks});
+                          program.valid.has_value(), keeps, program.checks});
   return row_kernels->size() - 1;
 }
 
@@ -192,7 +196,7 @@ std::map<std::size_t, std::size_t> CpuBackend::State::compiled_units(
           !packed(graph, units[i].nodes.front()).valid())
         note(graph.op_of(units[i].nodes.front()).name, units[i].why.reason);
     } else if (const auto function = kernels.function(texts[i], &reason)) {
-      numbers.emplace(i, use(texts[i], units[i].program, function));
+      numbers.emplace(i, use(texts[i], graph, units[i], function));
     } else {
       const bool tried = kernels.toolchain().present();
       for (NodeId n : units[i].nodes)

@@ -7,8 +7,10 @@
 #include <utility>
 #include <variant>
 
+#include "backends/eager/channel_kernel.hpp"
 #include "backends/windows.hpp"
 #include "graph/passes/constancy.hpp"
+#include "tensor/instruction_set.hpp"
 #include "tensor/linalg/panels.hpp"
 #include "tensor/linalg/winograd.hpp"
 #include "tensor/parallel.hpp"
@@ -53,11 +55,17 @@ bool is_f32(const Graph& graph, ValueId value) {
          graph.context().types[graph.type(value)].dtype == DType::f32;
 }
 
-/// Only one group; other kernels handle several.
-bool has_one_group(const Graph& graph, NodeId node) {
+/// Returns true for one group, and for groups of one channel that have one output each and no
+/// residual sum; other kernels handle the rest.
+bool has_packed_groups(const Graph& graph, NodeId node, const Form& form) {
   const Attribute* groups = graph.attribute(node, "groups");
   const auto* number = groups == nullptr ? nullptr : std::get_if<std::int64_t>(groups);
-  return groups == nullptr || (number != nullptr && *number == 1);
+  if (groups == nullptr || (number != nullptr && *number == 1)) return true;
+  if (number == nullptr || form.other >= 0 || form.then == Then::gelu) return false;
+  const Context& context = graph.context();
+  const TypeId type = graph.type(graph.operand(node, static_cast<std::size_t>(form.weight)));
+  const Shape& w = context.types[type].shape;
+  return context.dims.value(w[0]) == *number && context.dims.value(w[1]) == 1;
 }
 
 /// The dims from the outermost in memory to the innermost: batch, axes, channels.
@@ -101,13 +109,52 @@ Array channels_last(const Array& x) {
 const float* floats(const Array& x) { return reinterpret_cast<const float*>(x.data); }
 float* floats(Array& x) { return reinterpret_cast<float*>(x.data); }
 
-using Weight = std::variant<Panels, WinogradWeights>;
+/// Weights of groups of one channel: [kernel][channels].
+struct ChannelWeights {
+  std::vector<float> values;
+};
+using Weight = std::variant<Panels, WinogradWeights, ChannelWeights>;
 
 Weight weight_of(const Convolution& c, const Array& w) {
   const Array row_major = contiguous(w);
+  if (c.groups > 1) {
+    const std::int64_t taps = c.window.kernel_count();
+    ChannelWeights out{std::vector<float>(static_cast<std::size_t>(c.groups * taps))};
+    for (std::int64_t i = 0; i < c.groups * taps; ++i)
+      out.values[static_cast<std::size_t>(i % taps * c.groups + i / taps)] = floats(row_major)[i];
+    return out;
+  }
   if (suits_winograd(c))
     if (auto points = winograd_weights(c, floats(row_major))) return std::move(*points);
   return panels_of(c, floats(row_major));
+}
+
+/// Convolves groups of one channel, row by row of places.
+void convolve_channels(const Pixels& x, const ChannelWeights& weights, const Finish& finish,
+                       float* y) {
+  constexpr std::int64_t kWorthAThread = 1 << 15;  // multiplications
+  const auto convolve = for_this_machine<void(const ChannelRows&)>(PW_VARIANTS(convolve_rows));
+  const Window& w = x.window;
+  const std::int64_t heights = w.out[0] * w.out[1],
+                     work = w.out[2] * w.kernel_count() * x.channels + 1;
+  parallel_for(
+      x.batch * heights, 1 + kWorthAThread / work, [&](std::int64_t begin, std::int64_t end) {
+        std::vector<ChannelRow> rows;
+        for (std::int64_t i = begin; i < end; ++i) {
+          rows.clear();
+          const std::int64_t image = i / heights, place = i % heights;
+          for (std::int64_t k = 0; k < w.kernel[0] * w.kernel[1]; ++k) {
+            const std::int64_t z = w.source(0, place / w.out[1], k / w.kernel[1]),
+                               v = w.source(1, place % w.out[1], k % w.kernel[1]);
+            if (z < 0 || z >= w.in[0] || v < 0 || v >= w.in[1]) continue;
+            rows.push_back({x.data + ((image * w.in[0] + z) * w.in[1] + v) * w.in[2] * x.step,
+                            weights.values.data() + k * w.kernel[2] * x.channels});
+          }
+          convolve({rows.data(), static_cast<std::int64_t>(rows.size()), finish.bias,
+                    y + i * w.out[2] * x.channels, x.channels, w.in[2], w.out[2], w.kernel[2],
+                    w.stride[2], w.padding[2], w.dilation[2], finish.then == Then::relu});
+        }
+      });
 }
 
 class PackedCall {
@@ -180,8 +227,11 @@ class PackedCall {
     }
     finish.then = form_.then;
     Array y = make_channels_last(call.extents[0]);
-    const Pixels pixels{floats(x), c.channels, c.channels, c.batch, c.window};
-    if (const auto* points = std::get_if<WinogradWeights>(&weight)) {
+    const std::int64_t channels = c.groups * c.channels;
+    const Pixels pixels{floats(x), channels, channels, c.batch, c.window};
+    if (const auto* channel = std::get_if<ChannelWeights>(&weight)) {
+      convolve_channels(pixels, *channel, finish, floats(y));
+    } else if (const auto* points = std::get_if<WinogradWeights>(&weight)) {
       pw::convolve(pixels, *points, finish, floats(y));
     } else {
       multiply(pixels, std::get<Panels>(weight), finish, floats(y));
@@ -247,10 +297,11 @@ Status pool(Call& call, const RunCall& otherwise) {
 
 OpId packed_op(const Graph& graph, NodeId node) {
   const Form* form = form_of(graph.op_of(node).primitive);
-  if (form == nullptr || !has_one_group(graph, node)) return {};
+  if (form == nullptr) return {};
   const std::vector<ValueId> operands = graph.operands(node);
   for (ValueId operand : operands)
     if (operand.valid() && !is_f32(graph, operand)) return {};
+  if (!has_packed_groups(graph, node, *form)) return {};
   const ValueId weight = operands[static_cast<std::size_t>(form->weight)];
   if (!is_f32(graph, graph.result(node)) || is_constant(graph, weight) != Truth::yes) return {};
   const std::string packed = std::string(kPrefix) + std::string(name(form->op));

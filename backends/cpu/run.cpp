@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "backends/cpu/layouts.hpp"
 #include "base/assert.hpp"
 #include "tensor/parallel.hpp"
 
@@ -29,14 +30,30 @@ std::int32_t valid_tokens(const Call& call) {
                                                            : std::min(call.context.valid, all));
 }
 
+/// Returns the layout in which a kernel runs if it is not row-major.
+const Extents* other_layout(const RowKernel& kernel, const Call& call) {
+  const bool placed = std::any_of(call.places.begin(), call.places.end(),
+                                  [](const TensorView* place) { return place != nullptr; });
+  if (!kernel.keeps_layout || placed) return nullptr;
+  const auto found = std::find_if(
+      call.operands.begin(), call.operands.end(),
+      [](const Array* operand) { return !operand->contiguous() && is_dense(*operand); });
+  return found == call.operands.end() ? nullptr : &(*found)->strides;
+}
+
 Status run(const RowKernel& kernel, Call& call) {
-  std::deque<Array> copies;  // of operands that are not row-major
+  std::deque<Array> copies;  // of operands with another layout
   std::vector<const Array*> held;
   std::vector<void*> pointers;
   held.reserve(call.operands.size());
   pointers.reserve(kernel.arguments);
+  const Extents* const layout = other_layout(kernel, call);
   for (const Array* operand : call.operands) {
-    held.push_back(operand->contiguous() ? operand : &copies.emplace_back(contiguous(*operand)));
+    const bool fits = layout == nullptr ? operand->contiguous() : has_strides(*operand, *layout);
+    held.push_back(fits
+                       ? operand
+                       : &copies.emplace_back(layout == nullptr ? contiguous(*operand)
+                                                                : with_strides(*operand, *layout)));
     pointers.push_back(held.back()->data);
   }
   std::int32_t valid = 0;
@@ -44,7 +61,11 @@ Status run(const RowKernel& kernel, Call& call) {
     valid = valid_tokens(call);
     pointers.push_back(&valid);
   }
-  for (std::size_t i = 0; i < call.results.size(); ++i) pointers.push_back(call.result(i).data);
+  for (std::size_t i = 0; i < call.results.size(); ++i) {
+    Array& result = call.result(i);
+    if (layout != nullptr) result.strides = *layout;
+    pointers.push_back(result.data);
+  }
   PW_ASSERT(pointers.size() == kernel.arguments, "a kernel receives its arguments");
   int failed = 0;
   if (kernel.checks) pointers.push_back(&failed);

@@ -14,6 +14,7 @@ struct RowKernel {
   std::vector<DimId> params;  ///< the number of rows first
   std::size_t arguments = 0;  ///< operands and results
   bool reads_valid = false;   ///< the last operand is the number of valid tokens
+  bool keeps_layout = false;  ///< operands may have any common layout; see layouts.hpp
   bool checks = false;        ///< one more pointer after the arguments: set to 1 when a check fails
 };
 

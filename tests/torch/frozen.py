@@ -48,6 +48,23 @@ class Images(nn.Module):
         return self.head(self.wide(x).mean((2, 3)))
 
 
+class Separable(nn.Module):
+    """Groups of one channel, of fewer and of more channels than a vector has lanes, between functions that keep the layout of images, and a sum."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv2d(3, 24, 3, 2, 1), nn.Hardswish())
+        self.deep = nn.Sequential(nn.Conv2d(24, 24, 5, padding=2, groups=24, bias=False), nn.BatchNorm2d(24), nn.ReLU(), nn.Conv2d(24, 24, 1))
+        self.last = nn.Sequential(nn.Conv2d(24, 7, 1), nn.Conv2d(7, 7, 3, 2, 1, groups=7), nn.Hardswish(), nn.Conv2d(7, 50, 1))
+        self.wide = nn.Sequential(nn.Conv2d(50, 50, (3, 5), (1, 3), (4, 2), dilation=(2, 1), groups=50), nn.SiLU(), nn.Conv2d(50, 9, 1))
+
+    def forward(self, x):
+        x = self.first(x)
+        y = F.hardswish(x + self.deep(x) * 0.5)
+        z = self.wide(self.last(y) * torch.sigmoid(y.mean((1, 2, 3), keepdim=True)))
+        return z, y, z.flatten(1).sum(1)
+
+
 class Signals(nn.Module):
     """Over one axis, with a result that is a convolution's own, and over three."""
 
@@ -70,6 +87,18 @@ class Numbers(Case):
             reports = self.same_without_gradients(Images().eval(), torch.randn(batch, 3, 45, 51), frozen=True)
             self.assertIn("frozen: 5 weights packed once", " ".join(reports[0].summary))
             self.same_without_gradients(Signals().eval(), torch.randn(batch, 7, 100), frozen=True)
+
+    def test_groups_of_one_channel(self):
+        for batch in (1, 3):
+            reports = self.same_without_gradients(Separable().eval(), torch.randn(batch, 3, 45, 51), frozen=True)
+            self.assertIn("frozen: 8 weights packed once", " ".join(reports[0].summary))
+        x = torch.randn(1, 3, 40, 40)
+        x[0, 0, 5, 5] = torch.nan
+        self.same_without_gradients(Separable().eval(), x, frozen=True)
+        one_axis = nn.Sequential(nn.Conv1d(20, 20, 4, 2, 3, groups=20), nn.ReLU(), nn.Conv1d(20, 5, 1))
+        three_axes = nn.Sequential(nn.Conv3d(20, 20, (2, 3, 3), (1, 2, 1), 1, groups=20), nn.Tanh())
+        self.same_without_gradients(one_axis.eval(), torch.randn(2, 20, 37), frozen=True)
+        self.same_without_gradients(three_axes.eval(), torch.randn(2, 20, 5, 9, 11), frozen=True)
 
     def test_rewrites(self):
         (report,) = self.same_without_gradients(Images().eval(), torch.randn(2, 3, 32, 32), frozen=True)
