@@ -17,6 +17,7 @@ namespace pw {
 class Communicator;
 class CompileCache;
 class KvCache;
+class OpTimes;
 struct CpuReport;
 namespace cpu {
 class FrozenRun;
@@ -64,6 +65,8 @@ struct RunContext {
   std::int64_t valid = 0;
   /// Cached values for weights that the caller froze, or null. See Backend::freeze.
   cpu::FrozenRun* frozen = nullptr;
+  /// Receives the times of all calls, if it is not null.
+  OpTimes* times = nullptr;
 };
 
 /// The tensors of one rank.

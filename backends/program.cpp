@@ -1,6 +1,7 @@
 #include "backends/program.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <set>
 
@@ -8,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "backends/host_functions.hpp"
+#include "backends/op_times.hpp"
 #include "base/assert.hpp"
 #include "base/try.hpp"
 #include "graph/build.hpp"
@@ -313,6 +315,20 @@ Result<RankGroup> OpProgram::group_in(const Instruction& instruction,
                   instruction.group.size, found->second.size)));
 }
 
+namespace {
+
+Status run_kernel(const RunCall& kernel, Call& call) {
+  if (call.context.times == nullptr) return kernel(call);
+  const auto start = std::chrono::steady_clock::now();
+  auto done = kernel(call);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  call.context.times->add(call.graph.op_of(call.node).name,
+                          std::string(call.graph.node_name(call.node)), taken.count());
+  return done;
+}
+
+}  // namespace
+
 Status OpProgram::step(const Instruction& instruction, std::span<RankRun> ranks,
                        const RunContext& context) const {
   Communicator* others = context.step == nullptr ? nullptr : context.step->ranks;
@@ -329,7 +345,7 @@ Status OpProgram::step(const Instruction& instruction, std::span<RankRun> ranks,
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (instruction.kernel) {
-      if (auto done = instruction.kernel(calls[rank]); !done) return done;
+      if (auto done = run_kernel(instruction.kernel, calls[rank]); !done) return done;
     }
     keep_results(instruction, calls[rank], ranks[rank].values);
   }

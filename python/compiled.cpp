@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "backends/cpu/cpu.hpp"
 #include "backends/cpu/frozen.hpp"
 #include "backends/host_functions.hpp"
+#include "backends/op_times.hpp"
 #include "backends/program.hpp"
 #include "base/try.hpp"
 #include "engines/step_engine.hpp"
@@ -51,6 +53,39 @@ HostArrays arrays_by(const py::object& over) {
             if (!to.is(given)) to.attr("copy_")(given);
           },
           true};
+}
+
+/// The times of all compiled graphs; null while calls are not timed.
+class TimesOfCalls {
+ public:
+  [[nodiscard]] std::shared_ptr<OpTimes> now() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return times_;
+  }
+  /// Starts anew, or ends. Returns the times so far.
+  std::shared_ptr<OpTimes> restart(bool on) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(times_, on ? std::make_shared<OpTimes>() : nullptr);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<OpTimes> times_;
+};
+
+TimesOfCalls& times_of_calls() {
+  static TimesOfCalls all;
+  return all;
+}
+
+using TimeRow = std::tuple<std::string, std::string, std::int64_t, double>;
+
+std::vector<TimeRow> op_times(bool on) {
+  std::vector<TimeRow> out;
+  if (const auto times = times_of_calls().restart(on))
+    for (const auto& [key, sum] : times->sums())
+      out.emplace_back(key.first, key.second, sum.calls, sum.seconds);
+  return out;
 }
 
 /// The data of one call: symbols, and the resulting views of inputs and outputs.
@@ -188,6 +223,8 @@ class Compiled {
       kept.emplace(frozen->kept);
     }
     frame->context.frozen = kept ? &*kept : nullptr;
+    const std::shared_ptr<OpTimes> times = times_of_calls().now();
+    frame->context.times = times.get();
     auto done = [&] {
       const py::gil_scoped_release others;
       return executable_->run(frame->inputs, frame->outputs, frame->context);
@@ -302,6 +339,9 @@ void add_compiled(py::module_& module) {
       [](const std::string& library) { need(std::make_shared<Context>(), lend_torch(library)); },
       py::arg("library"),
       "Runs matmuls and convolutions with this libtorch_cpu, which must be loaded already.");
+  module.def("op_times", op_times, py::arg("on"),
+             "Returns op, node, calls, and seconds of the calls of compiled graphs since the last "
+             "call of this function, and times further ones if `on`.");
   module.def(
       "use_threads",
       [](std::int64_t most, const std::string& openmp) {
