@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares models through torch.compile: eager, Inductor, ONNX Runtime and Piecewise in one process, with alternating calls.
 
-compare.py [--models NAME …] [--threads N …] [--seconds S] [--open] [--output FILE]
+compare.py [--models NAME …] [--dtypes f32 bf16] [--threads N …] [--seconds S] [--open] [--output FILE]
+compare.py --profile […]                  a table of times by class of op, which names the largest loss of each model
 
 Inductor and Piecewise may keep weights in a form of their own, as ONNX Runtime always does: Inductor's `freezing`, Piecewise's `frozen`; with --open neither
 does. Each model and number of threads has five processes: each peer's compilation with empty caches, each again with the caches of the first, and one with
@@ -19,10 +20,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/torch"))
+import op_classes  # noqa: E402
 from run import SKIPPED, torch_python  # noqa: E402
 
-NAMES = ["gpt2", "llama", "bert", "resnet50", "vit", "whisper"]
-WRONG = 1e-3  # relative RMS error of f32
+NAMES = ["gpt2", "llama", "bert", "resnet50", "vit", "whisper"]  # by default
+SMALLER = ["llama_decode", "vit_tiny", "qwen3_moe", "mobilenetv3", "resnet18"]
+WRONG = {"f32": 1e-3, "bf16": 3e-2}  # relative RMS error
 
 
 def environment_of(build, caches, threads):
@@ -38,7 +41,7 @@ def environment_of(build, caches, threads):
 
 
 def run(python, build, caches, *words):
-    environment = environment_of(build, caches, words[1])
+    environment = environment_of(build, caches, words[2])
     done = subprocess.run([str(python), str(ROOT / "bench/torch/one.py"), *words], env=environment, capture_output=True, text=True)
     if done.returncode:
         return {"failed": (done.stderr.strip().splitlines() or ["no output"])[-1][:200]}
@@ -57,9 +60,9 @@ def cell(value, form="{:.2f}"):
 
 def line(row):
     if "failed" in row:
-        return f"| {row['model']} | {row['threads']} | {row['failed']} |" + " |" * 11
+        return f"| {row['model']} | {row['dtype']} | {row['threads']} | {row['failed']} |" + " |" * 11
     seconds, cold, warm = row["seconds"], row["cold"], row["warm"]
-    cells = [row["model"], row["threads"], f"{row['taken']} of {row['ops']}"]
+    cells = [row["model"], row["dtype"], row["threads"], f"{row['taken']} of {row['ops']}"]
     cells += [cell(seconds.get(peer) and seconds[peer] * 1e3, "{:.1f}") for peer in ("eager", "inductor", "onnxruntime", "piecewise")]
     cells += [cell(ratio(row, peer)) for peer in ("eager", "inductor", "onnxruntime")]
     cells += [cell(cold.get(peer), "{:.1f}") for peer in ("inductor", "piecewise")]
@@ -92,7 +95,7 @@ def table(rows, said, frozen):
     lines = [
         "# Models through torch.compile",
         "",
-        f"`./dev bench torch`, on {platform.machine()}, {os.cpu_count()} cores, PyTorch {said}. Random weights, f32, batch 1; times of a call are medians of calls that",
+        f"`./dev bench torch`, on {platform.machine()}, {os.cpu_count()} cores, PyTorch {said}. Random weights, batch 1; times of a call are medians of calls that",
         "took turns, in ms; × is the peer's time over Piecewise's, so above 1 Piecewise is faster. Compile and warm are seconds to the first result, with empty",
         "caches and with what an earlier process has left in them, each in a process of its own. "
         + (
@@ -101,9 +104,9 @@ def table(rows, said, frozen):
             else "Inductor and Piecewise read the weights at each call; ONNX Runtime keeps them in a form of its own."
         ),
         "",
-        "| model | threads | ops taken | eager | Inductor | ONNX Runtime | Piecewise | × eager | × Inductor | × ONNX Runtime | compile: Inductor | Piecewise "
+        "| model | dtype | threads | ops taken | eager | Inductor | ONNX Runtime | Piecewise | × eager | × Inductor | × ONNX Runtime | compile: Inductor | Piecewise "
         "| warm: Inductor | Piecewise |",
-        "|---" * 14 + "|",
+        "|---" * 15 + "|",
         *map(line, rows),
         "",
         f"Geometric means over the {len(whole)} rows with at least 95 % of the ops taken: "
@@ -119,9 +122,26 @@ def table(rows, said, frozen):
     return "\n".join(lines) + "\n"
 
 
+def profile(python, arguments, asked):
+    """Prints the times of each model by class of op. Returns 1 if one has failed."""
+    rows = []
+    with tempfile.TemporaryDirectory() as caches:
+        for words in asked:
+            rows.append(run(python, arguments.build, caches, *words, "0", "0" if arguments.open else "1", "profile"))
+            if "failed" in rows[-1]:
+                print(f"{words[0]}: {rows[-1]['failed']}", file=sys.stderr)
+    text = op_classes.table([row for row in rows if "failed" not in row])
+    print(text)
+    if arguments.output:
+        arguments.output.write_text("# Times by class of op\n\nMilliseconds of a call, by `compare.py --profile`.\n\n" + text, encoding="utf-8")
+    return 1 if any("failed" in row for row in rows) else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", default=NAMES, choices=NAMES)
+    parser.add_argument("--models", nargs="+", choices=NAMES + SMALLER)
+    parser.add_argument("--dtypes", nargs="+", default=["f32"], choices=list(WRONG))
+    parser.add_argument("--profile", action="store_true", help="print times by class of op instead; by default of the smaller models too")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--seconds", type=float, default=30, help="of calls, for a model and number of threads")
     parser.add_argument("--open", action="store_true", help="nobody but ONNX Runtime keeps weights in a form of its own")
@@ -134,18 +154,21 @@ def main():
     if python is None:
         print(f"SKIPPED: no PyTorch: {said}", file=sys.stderr)
         return SKIPPED
+    names = arguments.models or (NAMES + SMALLER if arguments.profile else NAMES)
+    asked = [(name, dtype, str(threads)) for threads in arguments.threads for dtype in arguments.dtypes for name in names]
+    if arguments.profile:
+        return profile(python, arguments, asked)
     rows, wrong = [], []
-    for threads in arguments.threads:
-        for name in arguments.models:
-            with tempfile.TemporaryDirectory() as caches:
-                words = (name, str(threads), str(arguments.seconds), "0" if arguments.open else "1")
-                cold, warm = (
-                    {peer: run(python, arguments.build, caches, *words, peer).get("seconds") for peer in ("inductor", "piecewise")} for _ in range(2)
-                )
-                row = {"model": name, "threads": threads, "cold": cold, "warm": warm} | run(python, arguments.build, caches, *words)
-            rows.append(row)
-            print(line(row), file=sys.stderr, flush=True)
-            wrong += [f"{name}: {peer} is {error:.2g} from eager" for peer, error in row.get("error", {}).items() if not error < WRONG]
+    for name, dtype, threads in asked:
+        with tempfile.TemporaryDirectory() as caches:
+            words = (name, dtype, threads, str(arguments.seconds), "0" if arguments.open else "1")
+            cold, warm = (
+                {peer: run(python, arguments.build, caches, *words, peer).get("seconds") for peer in ("inductor", "piecewise")} for _ in range(2)
+            )
+            row = {"model": name, "dtype": dtype, "threads": threads, "cold": cold, "warm": warm} | run(python, arguments.build, caches, *words)
+        rows.append(row)
+        print(line(row), file=sys.stderr, flush=True)
+        wrong += [f"{name}: {peer} is {error:.2g} from eager" for peer, error in row.get("error", {}).items() if not error < WRONG[dtype]]
     text = table(rows, said, not arguments.open)
     with tempfile.TemporaryDirectory() as caches:
         matcher = [str(python), str(ROOT / "bench/torch/matcher.py")]

@@ -1,4 +1,4 @@
-"""Models of practical sizes with random weights: name -> () -> (module of one tensor, input, bytes of weights that a call reads)."""
+"""Models of practical sizes with random weights: name -> () -> (module of one tensor, input)."""
 import torch
 from torch import nn
 
@@ -77,4 +77,48 @@ def whisper():
     return Wrap(WhisperEncoder(T.WhisperConfig()), "last_hidden_state"), torch.randn(1, 80, 3000)
 
 
-MODELS = {"gpt2": gpt2, "llama": llama, "bert": bert, "resnet50": resnet50, "vit": vit, "whisper": whisper}
+class Decode(nn.Module):
+    """One token after `past` others, whose keys and values are in a static cache."""
+
+    def __init__(self, model, past=128, most=256):
+        super().__init__()
+        import transformers as T
+
+        self.model, self.cache = model, T.StaticCache(config=model.config, max_cache_len=most)
+        self.register_buffer("place", torch.tensor([past]), persistent=False)
+
+    def forward(self, x):
+        return self.model(x, past_key_values=self.cache, cache_position=self.place, position_ids=self.place[None]).logits
+
+
+def llama_decode():
+    return Decode(llama()[0].model), torch.randint(0, 32000, (1, 1))
+
+
+def qwen3_moe():
+    """Returns two layers of 16 experts, of which a token uses four."""
+    import transformers as T
+
+    config = T.Qwen3MoeConfig(
+        **{"vocab_size": 8000, "hidden_size": 1024, "intermediate_size": 2048, "moe_intermediate_size": 512, "num_hidden_layers": 2},
+        **{"num_attention_heads": 16, "num_key_value_heads": 4, "head_dim": 64, "num_experts": 16, "num_experts_per_tok": 4},
+    )
+    return Wrap(T.Qwen3MoeForCausalLM(config), "logits", use_cache=False), torch.randint(0, 8000, (1, 128))
+
+
+def images(name):
+    """Returns a function that makes a model of timm."""
+
+    def make():
+        import timm
+
+        return timm.create_model(name), torch.randn(1, 3, 224, 224)
+
+    return make
+
+
+MODELS = {
+    **{"gpt2": gpt2, "llama": llama, "llama_decode": llama_decode, "bert": bert, "qwen3_moe": qwen3_moe, "whisper": whisper},
+    **{"resnet50": resnet50, "vit": vit, "vit_tiny": images("vit_tiny_patch16_224"), "resnet18": images("resnet18")},
+    "mobilenetv3": images("mobilenetv3_large_100"),
+}

@@ -1,9 +1,9 @@
 """Runs one model on one number of threads: compiled by each peer, called in turns. Prints a line of JSON.
 
-one.py MODEL THREADS SECONDS FROZEN [PEER]
+one.py MODEL DTYPE THREADS SECONDS FROZEN [PEER | profile]
 
-FROZEN, 1 or 0: whether Inductor and Piecewise may keep weights in a form of their own, as ONNX Runtime does. PEER, inductor or piecewise: only compile with
-that one, in a fresh process.
+DTYPE: f32 or bf16. FROZEN, 1 or 0: whether Inductor and Piecewise may keep weights in a form of their own, as ONNX Runtime does. PEER, inductor or piecewise:
+only compile with that one, in a fresh process. profile: print times by class of op instead.
 """
 import json
 import os
@@ -16,6 +16,7 @@ warnings.filterwarnings("ignore")
 import torch  # noqa: E402
 import torch._inductor.config  # noqa: E402
 from models import MODELS  # noqa: E402
+from op_classes import profiled  # noqa: E402
 
 from piecewise import pytorch as front  # noqa: E402
 
@@ -59,17 +60,24 @@ def in_turns(functions, x, seconds):
 
 
 def main():
-    name, threads, seconds, frozen = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4] == "1"
+    name, dtype, threads, seconds, frozen = *sys.argv[1:3], int(sys.argv[3]), float(sys.argv[4]), sys.argv[5] == "1"
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     model, x = MODELS[name]()
     model.eval()
-    out = {"model": name, "threads": threads}
+    if dtype == "bf16":
+        model, x = model.bfloat16(), x.bfloat16() if x.is_floating_point() else x
+    out = {"model": name, "dtype": dtype, "threads": threads}
     functions, compile_seconds = {"eager": model}, {}
-    peers = sys.argv[5:] or ("inductor", "piecewise")
+    profile = sys.argv[6:] == ["profile"]
+    torch._inductor.config.cpp.enable_kernel_profile = profile
+    peers = ["inductor", "piecewise"] if profile else sys.argv[6:] or ["inductor", "piecewise"]
     with torch.no_grad():
         for peer in peers:
             functions[peer], compile_seconds[peer] = compiled(model, x, peer, frozen)
+        if profile:
+            print(json.dumps(out | {"profile": profiled(functions, x)}))
+            return
         if len(peers) == 1:
             print(json.dumps({"seconds": compile_seconds[peers[0]]}))
             return
@@ -79,7 +87,7 @@ def main():
         try:
             functions["onnxruntime"], compile_seconds["onnxruntime"] = by_onnxruntime(model, x, threads)
         except Exception as why:
-            out["onnxruntime"] = f"{type(why).__name__}: {str(why).splitlines()[0][:160]}"
+            out["onnxruntime"] = f"{type(why).__name__}: {(str(why).splitlines() or [''])[0][:160]}"
         want = model(x).double()
         out["error"] = {n: ((f(x).double() - want).norm() / want.norm()).item() for n, f in functions.items()}
         out["seconds"] = in_turns(functions, x, seconds)
