@@ -13,7 +13,7 @@ using namespace rows::cxx;
 ElementText::ElementText(const rows::RowProgram& program, const EmitOptions& options, CppText& text)
     : program_(program), indices_(program.indices), options_(options), text_(text) {
   find_uses(program.body, stored_, read_);
-  if (!options.strict) find_divisions(program, program.body, divisions_);
+  if (!options.strict && !options.exact) find_divisions(program, program.body, divisions_);
 }
 
 std::string variable(rows::VarId id) { return fmt::format("i{}", id.index); }
@@ -71,7 +71,8 @@ void ElementText::compute(const Statement& s, int depth) {
   if (!is_narrow(to)) return define(depth, s, rounded(value, s.unit, to));
   const bool wide = to == DType::bf16 || to == DType::f16;
   const bool stated = s.operation == Primitive::cast;
-  const bool keep = options_.strict || stated || !wide || stored_.count(s.slot) != 0;
+  const bool keep =
+      options_.strict || options_.exact || stated || !wide || stored_.count(s.slot) != 0;
   if (keep && to == DType::bf16 && read_.count(s.slot) != 0) {  // its bits: the value's upper half
     exact_.insert(s.slot);
     return define(depth, s, rounded(value, s.unit, to));

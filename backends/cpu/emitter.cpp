@@ -335,10 +335,15 @@ class Emitter {
   std::set<rows::VarId> paired_;   // loops that take two columns at a time
 };
 
+constexpr const char* kExact = "#define PW_EXACT 1\n";
+
 }  // namespace
 
+bool is_exact(std::string_view kernel) { return kernel.starts_with(kExact); }
+
 std::string emit(const rows::RowProgram& program, const EmitOptions& options) {
-  std::string out = fmt::format(
+  std::string out = options.exact ? kExact : "";
+  out += fmt::format(
       "extern \"C\" void {}(void* const* p, const long long* d, long long begin, long long end) "
       "{{\n",
       kEntry);

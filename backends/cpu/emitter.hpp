@@ -16,6 +16,9 @@ struct EmitOptions {
   /// bits of the single-precision interpreter. Otherwise round trips through bf16 and f16 inside a
   /// kernel are dropped, and sums use vector-friendly order.
   bool strict = false;
+  /// Exact: keep every rounding point of an elementwise computation, in any order of sums. For
+  /// graphs that compare what they compute: y == amax(y) must hold for the same y on both sides.
+  bool exact = false;
 };
 
 /// C name of the function in a kernel's source: void (void* const* pointers, const long long*
@@ -27,6 +30,8 @@ inline constexpr const char* kEntry = "pw_rows";
 /// Returns the kernel alone, without comments; equal programs have equal text. It needs `prologue`
 /// and the prelude before it.
 [[nodiscard]] std::string emit(const rows::RowProgram& program, const EmitOptions& options);
+/// Returns true if the text was emitted with `exact`.
+[[nodiscard]] bool is_exact(std::string_view kernel);
 /// Returns a complete source: prologue, prelude, kernel.
 [[nodiscard]] std::string source_file(std::string_view kernel);
 /// Returns the flags for every kernel, for any supported compiler. `native`: optimise for this

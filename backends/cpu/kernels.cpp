@@ -15,23 +15,26 @@ Kernels::Kernels(Toolchain toolchain, EmitOptions options, std::shared_ptr<Compi
       options_(options),
       cache_(std::move(cache)),
       processor_(processor()),
-      flags_(compiler_flags(options, !processor_.empty())) {}
+      flags_(compiler_flags(options, !processor_.empty())),
+      exact_flags_(compiler_flags({options.strict, true}, !processor_.empty())) {}
 
 /// Everything that determines the bytes of an object.
-KeyParts Kernels::key(const std::string& source, const std::string& compiler) const {
+KeyParts Kernels::key(const std::string& source, const std::vector<std::string>& flags,
+                      const std::string& compiler) const {
   KeyParts parts;
   parts.add("schema", "cpu 1").add("compiler", compiler);
-  for (const std::string& flag : flags_) parts.add("flag", flag);
+  for (const std::string& flag : flags) parts.add("flag", flag);
   return parts.add("processor", processor_).add("source", source);
 }
 
 Kernels::Entry Kernels::make(const std::string& text) {
   Entry entry;
   const std::string source = source_file(text);
-  const auto key_by = [&](const std::string& compiler) { return key(source, compiler); };
+  const std::vector<std::string>& flags = is_exact(text) ? exact_flags_ : flags_;
+  const auto key_by = [&](const std::string& compiler) { return key(source, flags, compiler); };
   const auto compile = [&] {
     compiled_ += toolchain_.present() ? 1 : 0;
-    return toolchain_.shared_object(source, flags_);
+    return toolchain_.shared_object(source, flags);
   };
   const auto usable = [&](const std::string& bytes) {
     entry = loaded(bytes);

@@ -43,13 +43,14 @@ class Kernels {
   static Entry loaded(const std::string& bytes);
   /// Returns the cache key of a source's object for one compiler; with an empty `compiler` the key
   /// is valid for any.
-  [[nodiscard]] KeyParts key(const std::string& source, const std::string& compiler) const;
+  [[nodiscard]] KeyParts key(const std::string& source, const std::vector<std::string>& flags,
+                             const std::string& compiler) const;
 
   Toolchain toolchain_;
   EmitOptions options_;
   std::shared_ptr<CompileCache> cache_;
   std::string processor_;
-  std::vector<std::string> flags_;
+  std::vector<std::string> flags_, exact_flags_;
   std::map<std::string, Entry> entries_;
   std::atomic<std::size_t> compiled_ = 0;
 };

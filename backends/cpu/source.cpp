@@ -94,8 +94,10 @@ std::vector<std::string> compiler_flags(const EmitOptions& options, bool native)
   // When vectorising, GCC 12 fuses a * b - c * d next to a * b + c * d in spite of
   // -ffp-contract=off.
   const std::vector<std::string> more =
-      options.strict ? std::vector<std::string>{"-ffp-contract=off", "-fno-tree-vectorize"}
-                     : std::vector<std::string>{"-ffp-contract=fast", "-fno-trapping-math"};
+      options.strict
+          ? std::vector<std::string>{"-ffp-contract=off", "-fno-tree-vectorize"}
+          : std::vector<std::string>{options.exact ? "-ffp-contract=off" : "-ffp-contract=fast",
+                                     "-fno-trapping-math"};
   flags.insert(flags.end(), more.begin(), more.end());
   if (native) flags.emplace_back("-march=native");
 #if defined(__x86_64__)

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "backends/cpu/emitter.hpp"
+#include "backends/cpu/uses.hpp"
 #include "backends/interpreter/interpreter.hpp"
 #include "codegen/rowprogram/grouping.hpp"
 #include "tests/backends/graphs.hpp"
@@ -62,6 +63,31 @@ Tensor floats(Extents extents, const std::function<float(std::int64_t)>& of) {
 }
 
 }  // namespace
+
+TEST_CASE("cpu: computed numbers compare as if each were rounded", "[cpu]") {
+  if (!have_compiler()) return;
+  Both on;
+  for (const char* dtype : {"bf16", "f16", "f32"}) {
+    for (const char* dim : {"0", "1"}) {
+      INFO(dtype << ", dim " << dim);
+      on.run(
+          on.graph(fmt::format("in a: {0}[40, 96], b: {0}[40, 96]\n"
+                               "y = a * b  m = amax(y){{dim = {1}, keepdim = true}}\n"
+                               "c = eq(y, m)  d = eq(sub(y, m), 0)  e = eq(div(y, m), 1)\n"
+                               "f = eq(sub(mul(a, b), mul(b, a)), 0)  g = floor(y * 3)\n"
+                               "h = i32(add(y, a))  i = ge(mul(y, a), mul(m, a))\n"
+                               "out c, d, e, f, g, h, i",
+                               dtype, dim)),
+          random_inputs(on.graph(fmt::format("in a: {0}[40, 96], b: {0}[40, 96]\nout a, b", dtype)),
+                        {}, 5));
+    }
+  }
+  // Without a comparison of computed numbers, round trips in a kernel are dropped as before.
+  const Graph plain = on.graph("in a: bf16[4, 96]\ny = exp(a * a) * a  out y");
+  const Graph mask = on.graph("in a: bf16[4, 96]\ny = select(gt(a, 0), exp(a * a) * a, a)  out y");
+  for (const Graph* g : {&plain, &mask})
+    for (const rows::RunUnit& unit : rows::group_rows(*g)) CHECK(!cpu::decides(unit.program));
+}
 
 TEST_CASE("cpu: two columns at a time are what each of them is alone", "[cpu]") {
   if (!have_compiler()) return;
