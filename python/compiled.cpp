@@ -62,7 +62,7 @@ class TimesOfCalls {
     const std::lock_guard<std::mutex> lock(mutex_);
     return times_;
   }
-  /// Starts anew, or ends. Returns the times so far.
+  /// Starts again, or ends. Returns the times so far.
   std::shared_ptr<OpTimes> restart(bool on) {
     const std::lock_guard<std::mutex> lock(mutex_);
     return std::exchange(times_, on ? std::make_shared<OpTimes>() : nullptr);

@@ -11,7 +11,8 @@
 namespace pw::cpu {
 
 /// Returns true if all arguments of a unit have one shape, its nodes are pointwise, and at most one
-/// reader of each result needs a row-major copy. `reads_any` tells which other nodes do not.
+/// reader of each result needs a row-major copy. `reads_any` returns true for other nodes that need
+/// none.
 [[nodiscard]] bool keeps_layout(const Graph& graph, const rows::RunUnit& unit,
                                 const std::function<bool(NodeId)>& reads_any);
 

@@ -81,21 +81,21 @@ def verdict(whole):
     of = {peer: mean(ratio(row, peer) for row in whole) or 0 for peer in ("inductor", "onnxruntime")}
     slowest = ratio(least, "inductor") or 0 if least else 0
     named = f" ({least['model']}, {least['threads']} threads)" if least else ""
-    asked = [
+    requested = [
         (f"{len({row['model'] for row in whole})} models count, of at least 5", len({row["model"] for row in whole}) >= 5),
         (f"{of['inductor']:.3f} × Inductor, of at least 1", of["inductor"] >= 1),
         (f"none below 0.85 × Inductor: {slowest:.2f}{named}", slowest >= 0.85),
         (f"{of['onnxruntime']:.3f} × ONNX Runtime, of at least 1", of["onnxruntime"] >= 1),
     ]
-    return [f"* {'holds' if holds else '**falls short**'}: {what}" for what, holds in asked]
+    return [f"* {'holds' if holds else '**falls short**'}: {what}" for what, holds in requested]
 
 
-def table(rows, said, frozen):
+def table(rows, version, frozen):
     whole = [row for row in rows if "seconds" in row and row["taken"] >= 0.95 * row["ops"]]
     lines = [
         "# Models through torch.compile",
         "",
-        f"`./dev bench torch`, on {platform.machine()}, {os.cpu_count()} cores, PyTorch {said}. Random weights, batch 1; times of a call are medians of calls that",
+        f"`./dev bench torch`, on {platform.machine()}, {os.cpu_count()} cores, PyTorch {version}. Random weights, batch 1; times of a call are medians of calls that",
         "took turns, in ms; × is the peer's time over Piecewise's, so above 1 Piecewise is faster. Compile and warm are seconds to the first result, with empty",
         "caches and with what an earlier process has left in them, each in a process of its own. "
         + (
@@ -122,11 +122,11 @@ def table(rows, said, frozen):
     return "\n".join(lines) + "\n"
 
 
-def profile(python, arguments, asked):
+def profile(python, arguments, requested):
     """Prints the times of each model by class of op. Returns 1 if one has failed."""
     rows = []
     with tempfile.TemporaryDirectory() as caches:
-        for words in asked:
+        for words in requested:
             rows.append(run(python, arguments.build, caches, *words, "0", "0" if arguments.open else "1", "profile"))
             if "failed" in rows[-1]:
                 print(f"{words[0]}: {rows[-1]['failed']}", file=sys.stderr)
@@ -150,16 +150,16 @@ def main():
     parser.add_argument("--base", default="/usr/bin/python3")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    python, said = torch_python(arguments.env, arguments.base)
+    python, version = torch_python(arguments.env, arguments.base)
     if python is None:
-        print(f"SKIPPED: no PyTorch: {said}", file=sys.stderr)
+        print(f"SKIPPED: no PyTorch: {version}", file=sys.stderr)
         return SKIPPED
     names = arguments.models or (NAMES + SMALLER if arguments.profile else NAMES)
-    asked = [(name, dtype, str(threads)) for threads in arguments.threads for dtype in arguments.dtypes for name in names]
+    requested = [(name, dtype, str(threads)) for threads in arguments.threads for dtype in arguments.dtypes for name in names]
     if arguments.profile:
-        return profile(python, arguments, asked)
+        return profile(python, arguments, requested)
     rows, wrong = [], []
-    for name, dtype, threads in asked:
+    for name, dtype, threads in requested:
         with tempfile.TemporaryDirectory() as caches:
             words = (name, dtype, threads, str(arguments.seconds), "0" if arguments.open else "1")
             cold, warm = (
@@ -169,7 +169,7 @@ def main():
         rows.append(row)
         print(line(row), file=sys.stderr, flush=True)
         wrong += [f"{name}: {peer} is {error:.2g} from eager" for peer, error in row.get("error", {}).items() if not error < WRONG[dtype]]
-    text = table(rows, said, not arguments.open)
+    text = table(rows, version, not arguments.open)
     with tempfile.TemporaryDirectory() as caches:
         matcher = [str(python), str(ROOT / "bench/torch/matcher.py")]
         done = subprocess.run(matcher, env=environment_of(arguments.build, caches, "1"), capture_output=True, text=True)

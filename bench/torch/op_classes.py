@@ -68,7 +68,7 @@ def table(rows):
         losses = {one: times["piecewise"][one] - times["inductor"][one] for one in classes}
         worst = max(losses, key=losses.get)
         for peer, spent in times.items():
-            said = f"{worst}: {losses[worst]:+.2f} ms" if peer == "piecewise" else ""
-            cells = [row["model"], row["dtype"], row["threads"], peer, *(f"{spent[one]:.2f}" for one in classes), said]
+            worst_loss = f"{worst}: {losses[worst]:+.2f} ms" if peer == "piecewise" else ""
+            cells = [row["model"], row["dtype"], row["threads"], peer, *(f"{spent[one]:.2f}" for one in classes), worst_loss]
             lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines) + "\n"
