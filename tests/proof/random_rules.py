@@ -295,7 +295,9 @@ def float_values(kind, rng):
     small = [float(info.tiny), float(info.smallest_subnormal), float(info.smallest_subnormal) * 3, float(info.eps)]
     plain = [0.0, 1.0, 2.0, 3.0, 0.1, 0.5, 1.5, 7.25, 10.0, 11.0, 12.0, 60.0, 89.0, 100.0, 105.0, 710.0, 750.0]
     values = [v for v in plain + large + small if abs(v) <= float(info.max)]
-    values += [rng.uniform(-4, 4) for _ in range(12)] + [2.0 ** rng.uniform(np.log2(float(info.tiny)) / 2, np.log2(float(info.max))) for _ in range(8)]
+    values += [rng.uniform(-4, 4) for _ in range(12)] + [
+        2.0 ** rng.uniform(np.log2(float(info.tiny)) / 2, np.log2(float(info.max))) for _ in range(8)
+    ]
     values += [-v for v in values]
     return np.array(values, dtype=TYPES[kind])
 
