@@ -62,6 +62,7 @@ CapturedGraph CapturedGraphs::instantiate(RecordedGraph graph, std::uint64_t add
 
 /// Counts the nodes that start after their predecessors' end, by reason.
 void CapturedGraphs::count_full_edges(const RecordedGraph& graph) {
+  if (!task_.starts_early()) return;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
     if (const std::string why = why_not_early(graph, i, pieces_.waiting()); !why.empty())
       ++full_edges_[why];

@@ -1,7 +1,6 @@
 #include "cuda/compiled_pieces.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <map>
 
@@ -12,6 +11,7 @@
 #include "backends/program.hpp"
 #include "backends/sequences.hpp"
 #include "base/try.hpp"
+#include "cuda/kernels/matmul/tensor_machine.hpp"
 #include "exec/dispatch.hpp"
 
 namespace pw::cuda {
@@ -64,9 +64,7 @@ bool RuntimeTask::captures_steps() const {
 
 bool RuntimeTask::starts_early() const {
   constexpr int kFirst = 90;  // the first architecture with programmatic launches
-  const std::string arch = driver.arch();
-  return options.programmatic_edges && arch.starts_with("sm_") &&
-         std::atoi(arch.c_str() + 3) >= kFirst;
+  return options.programmatic_edges && arch_number(driver.arch()) >= kFirst;
 }
 
 bool RuntimeTask::stays(ValueId input) const {

@@ -347,6 +347,22 @@ PW_FUNCTION double pw_wide_log2(double a) {
   y = pw_fma(y, z, 0.96179669392597567);
   return pw_fma(pw_fma(y, z, 2.8853900817779268), t, e);
 }
+/// Returns e^r - 1 for |r| up to ln 2 / 2, by its series.
+PW_FUNCTION double pw_expm1_near_0(double r) {
+  double y = pw_fma(2.7557319223985893e-6, r, 2.4801587301587302e-5);
+  y = pw_fma(y, r, 1.9841269841269841e-4);
+  y = pw_fma(y, r, 1.3888888888888889e-3);
+  y = pw_fma(y, r, 8.3333333333333333e-3);
+  y = pw_fma(y, r, 4.1666666666666667e-2);
+  y = pw_fma(y, r, 1.6666666666666667e-1);
+  y = pw_fma(y, r, 0.5);
+  return pw_fma(y, r * r, r);
+}
+/// Returns 2^k for `shifted`, which is k + 1.5 · 2^52.
+PW_FUNCTION double pw_power_of_2(double shifted) {
+  return __longlong_as_double(
+      (long long)(((unsigned long long)__double_as_longlong(shifted) + 1023u) << 52));
+}
 /// Returns 2^a within 2^-37, by the series of e^x; numbers above 200 count as 200.
 PW_FUNCTION double pw_wide_exp2(double a) {
   const unsigned long long u = (unsigned long long)__double_as_longlong(a);
@@ -355,16 +371,7 @@ PW_FUNCTION double pw_wide_exp2(double a) {
       __longlong_as_double(least < 0x4069000000000000ll ? least : 0x4069000000000000ll);
   const double shifted = p + 6755399441055744.0,
                r = (p - (shifted - 6755399441055744.0)) * 0.69314718055994531;
-  double y = pw_fma(2.7557319223985893e-6, r, 2.4801587301587302e-5);
-  y = pw_fma(y, r, 1.9841269841269841e-4);
-  y = pw_fma(y, r, 1.3888888888888889e-3);
-  y = pw_fma(y, r, 8.3333333333333333e-3);
-  y = pw_fma(y, r, 4.1666666666666667e-2);
-  y = pw_fma(y, r, 1.6666666666666667e-1);
-  y = pw_fma(y, r, 0.5);
-  y = pw_fma(y, r * r, r) + 1.0;
-  return y * __longlong_as_double(
-                 (long long)(((unsigned long long)__double_as_longlong(shifted) + 1023u) << 52));
+  return (pw_expm1_near_0(r) + 1.0) * pw_power_of_2(shifted);
 }
 #if defined(__CUDA_ARCH__) && !defined(PW_STRICT)
 PW_FUNCTION float pw_pow(float a, float b) { return b == 2.0f ? a * a : powf(a, b); }
@@ -451,16 +458,7 @@ PW_FUNCTION float pw_expm1(float a) {
       (double)pw_float((int)least < 0x42b20000 ? least : 0x42b20000u) * 1.4426950408889634;  // 89
   const double shifted = x + 6755399441055744.0,
                r = (x - (shifted - 6755399441055744.0)) * 0.69314718055994531;
-  double y = pw_fma(2.7557319223985893e-6, r, 2.4801587301587302e-5);
-  y = pw_fma(y, r, 1.9841269841269841e-4);
-  y = pw_fma(y, r, 1.3888888888888889e-3);
-  y = pw_fma(y, r, 8.3333333333333333e-3);
-  y = pw_fma(y, r, 4.1666666666666667e-2);
-  y = pw_fma(y, r, 1.6666666666666667e-1);
-  y = pw_fma(y, r, 0.5);
-  y = pw_fma(y, r * r, r);
-  const double power = __longlong_as_double(
-      (long long)(((unsigned long long)__double_as_longlong(shifted) + 1023u) << 52));
+  const double y = pw_expm1_near_0(r), power = pw_power_of_2(shifted);
   return (a != a) | (a == 0.0f) ? a : (float)pw_fma(y, power, power - 1.0);
 }
 PW_FUNCTION float pw_atan(float a) {

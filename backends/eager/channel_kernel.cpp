@@ -1,6 +1,8 @@
 // Compiled once per instruction set: PW_GEMM names the variant, as in gemm_kernel.cpp.
 #include "backends/eager/channel_kernel.hpp"
 
+#include "tensor/linalg/lanes.hpp"
+
 namespace pw::PW_GEMM {
 namespace {
 
@@ -45,20 +47,7 @@ void convolve(const ChannelConvolution<Scalar>& c) {
   }
 }
 
-#if defined(__AVX512F__)
-constexpr std::int64_t kLanes = 16;
-#elif defined(__AVX2__)
-constexpr std::int64_t kLanes = 8;
-#else
-constexpr std::int64_t kLanes = 4;
-#endif
 constexpr std::int64_t kPlaces = 4, kVectors = 2;  // of a block whose sums stay in registers
-
-typedef float Vector __attribute__((vector_size(kLanes * 4)));
-typedef float Loose __attribute__((vector_size(kLanes * 4), aligned(4)));
-
-Vector load(const float* p) { return *reinterpret_cast<const Loose*>(p); }
-void store(float* p, Vector v) { *reinterpret_cast<Loose*>(p) = v; }
 
 /// Computes some neighbouring places for the vectors of channels from `channel` on. All of the
 /// kernel elements [begin, end) are inside the image.

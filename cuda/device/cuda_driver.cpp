@@ -120,6 +120,7 @@ struct CudaDriver::State {
     Kernel kernel;
   };
   std::map<std::string, Loaded, std::less<>> kernels;
+  std::set<std::string> waiting;   ///< those that wait before they do anything else
   std::unique_ptr<LtProducts> lt;  ///< null: not searched yet, or absent
   bool looked_for_lt = false;
   std::string lt_why;  ///< reason if it was found but does not start
@@ -346,6 +347,7 @@ Status CudaDriver::load(std::span<const Kernel> kernels) {
       return *state;
     }
     const auto [known, fresh] = state_->kernels.emplace(kernel.name, loaded);
+    if (waits_first(kernel)) state_->waiting.insert(kernel.name);
     if (auto ok = state_->check(f.function_set(known->second.function, kMostShared,
                                                static_cast<int>(kernel.shared_bytes)),
                                 "reserve shared memory for kernel " + kernel.name);
@@ -372,10 +374,7 @@ std::int64_t CudaDriver::workspace_bytes() const {
 
 Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph graph) {
   const CudaFunctions& f = state_->f();
-  std::set<std::string> waiting;
-  for (const auto& [name, loaded] : state_->kernels)
-    if (waits_first(loaded.kernel)) waiting.insert(name);
-  PW_TRY(check_early(graph, waiting));
+  PW_TRY(check_early(graph, state_->waiting));
   std::map<const LaunchNode*, ChosenProduct> products;  // chosen before the first capture
   for (const LaunchNode& node : graph.nodes) {
     if (node.kind != LaunchNode::Kind::library) continue;

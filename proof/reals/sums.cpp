@@ -148,7 +148,7 @@ Fraction Sums::bound(const std::string& name, const Fraction& body, std::uint32_
   return field_.make({name, {field_.intern(body)}, level, {extent}, false});
 }
 
-/// Of the two orders of adjacent extremes, the one with the lesser atom is canonical:
+/// Adjacent extremes have two orders. The one with the lesser atom is canonical:
 /// max_i max_k x[i, k] = max_k max_i x[i, k].
 Fraction Sums::extreme(const std::string& name, const Fraction& body, std::uint32_t level,
                        Ix extent) {

@@ -2,24 +2,11 @@
 // only additions: 32 for an input tile and 24 for an output tile, for each channel.
 #include "tensor/linalg/winograd_kernel.hpp"
 
+#include "tensor/linalg/lanes.hpp"
 #include "tensor/linalg/panel_kernel.hpp"
 
 namespace pw::PW_GEMM {
 namespace {
-
-#if defined(__AVX512F__)
-constexpr std::int64_t kLanes = 16;
-#elif defined(__AVX2__)
-constexpr std::int64_t kLanes = 8;
-#else
-constexpr std::int64_t kLanes = 4;
-#endif
-
-typedef float Vector __attribute__((vector_size(kLanes * 4)));
-typedef float Loose __attribute__((vector_size(kLanes * 4), aligned(4)));
-
-Vector load(const float* p) { return *reinterpret_cast<const Loose*>(p); }
-void store(float* p, Vector v) { *reinterpret_cast<Loose*>(p) = v; }
 
 /// Computes Bᵀ x in place.
 void transform_input(Vector& a, Vector& b, Vector& c, Vector& d) {

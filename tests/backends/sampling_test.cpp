@@ -78,7 +78,7 @@ const Numbers kLogits{0.3, -1.2, 2.1, 0.3, -4.0, 1.0, 1.7, -0.5};
 }  // namespace
 
 TEST_CASE("sampling: draws have the probabilities of softmax", "[backends]") {
-  // Of 7 degrees of freedom, 0.01 % of correct generators exceed 29.9.
+  // With 7 degrees of freedom, a correct generator exceeds 29.9 with probability 0.01 %.
   for (const double temperature : {0.5, 1.0, 3.0}) {
     for (const double seed : {0.0, 17.0, -3.0}) {
       INFO("temperature " << temperature << ", seed " << seed);
@@ -89,7 +89,7 @@ TEST_CASE("sampling: draws have the probabilities of softmax", "[backends]") {
 }
 
 TEST_CASE("sampling: neighbours and other seeds are independent", "[backends]") {
-  // Of 63 degrees of freedom, 0.01 % exceed 113.5.
+  // With 63 degrees of freedom, the same limit is 113.5.
   const Numbers odds = softmax(kLogits, 1.5);
   Numbers both;
   for (double p : odds)
@@ -110,7 +110,8 @@ TEST_CASE("sampling: what top-k and top-p leave keeps its proportions", "[backen
   for (std::size_t i : {0, 1, 3, 4, 7}) left[i] = 0;  // of 8, the largest 3 remain
   const double sum = std::accumulate(left.begin(), left.end(), 0.0);
   for (double& p : left) p /= sum;
-  // Of 2 degrees of freedom, 0.01 % exceed 18.4. Three have 0.75 of all odds, and 0.81 of five.
+  // With 2 degrees of freedom, the limit is 18.4. The first three have 0.75 of the probability, the
+  // first five 0.81.
   for (const char* kept : {"top_k_logits(l){k = 3}", "top_p_logits(l){p = 0.7, temperature = 1.3}",
                            "top_p_logits(top_k_logits(l){k = 5}){p = 0.75, temperature = 1.3}"}) {
     INFO(kept);

@@ -707,7 +707,7 @@ void check_decode(const std::string& lm_head, std::size_t inputs_a_step) {
     CHECK(chosen(on_cpu, step, on_cpu.whole(step)) == tokens.back());
     step = {{{0, 1, kPrompt + i}}};
   }
-  // Of the ids and positions only those of the prompt, and of the first token in the other size.
+  // Ids and positions are uploaded only for the prompt, and for the first token in the other size.
   const std::size_t others = inputs_a_step - 2;
   CHECK(replayed.runtime->counters().uploads == 4 + others * kTokens);
   CHECK(launched.runtime->counters().uploads == 4 + others * kTokens);

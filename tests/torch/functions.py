@@ -548,7 +548,7 @@ def mismatch(got, want, noisy, eps=0.0):
 
 
 def difference(case, backend, lines=None, outputs=None):
-    """Returns the difference from PyTorch of three calls, with these statements and results; empty if there is none."""
+    """Runs three calls of a function with these statements and results. Returns the difference from PyTorch, or an empty text."""
     torch._dynamo.reset()
     function = case.function(lines, outputs)
     compiled = torch.compile(function, backend=backend)
