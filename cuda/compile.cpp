@@ -7,6 +7,7 @@
 
 #include "backends/collectives.hpp"
 #include "backends/kernel.hpp"
+#include "codegen/rowprogram/decisions.hpp"
 #include "cuda/device/cubin_cache.hpp"
 #include "cuda/kernels/topk.hpp"
 #include "graph/build.hpp"
@@ -53,7 +54,9 @@ class Compiler {
       entry.nodes.push_back({std::string(graph.node_name(n)), graph.op_of(n).name,
                              ReportKind::parts, std::nullopt, reason});
     });
-    for (const rows::RunUnit& unit : rows::group_rows(graph, options_.grouping)) {
+    const std::vector<rows::RunUnit> units = rows::group_rows(graph, options_.grouping);
+    exact_ = rows::any_decides(units);
+    for (const rows::RunUnit& unit : units) {
       for (const NodeReport& n : reports(graph, unit)) class_->nodes.push_back(n);
     }
     report_.classes.push_back(std::move(entry));
@@ -63,7 +66,8 @@ class Compiler {
   std::vector<NodeReport> reports(const Graph& graph, const rows::RunUnit& unit) {
     std::optional<std::size_t> index;
     if (unit.kind == rows::RunUnit::Kind::rows) {
-      index = known(emit(unit.program, schedules_.of(unit.program)), unit.program);
+      Kernel kernel = emit(unit.program, schedules_.of(unit.program));
+      index = known(exact_ ? exact(std::move(kernel)) : std::move(kernel), unit.program);
     } else if (unit.kind == rows::RunUnit::Kind::opaque) {
       if (auto own = topk_kernel(graph, unit.nodes.front()))
         index = known(std::move(*own), std::nullopt);
@@ -101,6 +105,7 @@ class Compiler {
   const CompileOptions& options_;
   ScheduleChoice schedules_;
   ClassReport* class_ = nullptr;
+  bool exact_ = false;  ///< the class decides by computed numbers
   std::map<std::string, std::size_t> by_name_;
 };
 

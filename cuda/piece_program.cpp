@@ -8,6 +8,7 @@
 
 #include "backends/program.hpp"
 #include "base/try.hpp"
+#include "codegen/rowprogram/decisions.hpp"
 #include "cuda/compile.hpp"
 #include "cuda/kernels/matmul/product.hpp"
 #include "cuda/kernels/topk.hpp"
@@ -24,6 +25,7 @@ class ProgramMaker {
     take_apart(graph_, [](NodeId, const std::string&) {});
     graph_.erase_dead();
     units_ = rows::group_rows(graph_, options.grouping);
+    exact_ = rows::any_decides(units_);
   }
 
   Result<PieceProgram> run() {
@@ -225,12 +227,16 @@ class ProgramMaker {
       case rows::RunUnit::Kind::view: return {};
       case rows::RunUnit::Kind::literal: return add_literal(unit.nodes.front());
       case rows::RunUnit::Kind::rows:
-        add_kernel(emit(unit.program, options_.schedules.of(unit.program)), unit.inputs,
-                   unit.outputs);
+        add_kernel(row_kernel(unit.program), unit.inputs, unit.outputs);
         return {};
       case rows::RunUnit::Kind::opaque: return add_opaque(unit);
     }
     return {};
+  }
+
+  [[nodiscard]] Kernel row_kernel(const rows::RowProgram& program) const {
+    Kernel kernel = emit(program, options_.schedules.of(program));
+    return exact_ ? exact(std::move(kernel)) : kernel;
   }
 
   Status add_opaque(const rows::RunUnit& unit) {
@@ -342,6 +348,7 @@ class ProgramMaker {
   const Driver& driver_;
   ProgramOptions options_;
   std::vector<rows::RunUnit> units_;
+  bool exact_ = false;               ///< the piece decides by computed numbers
   std::map<NodeId, Call> calls_;     // products that the driver supports
   std::map<NodeId, Own> own_;        // products on tensor cores
   std::set<NodeId> read_by_a_call_;  // transpositions that are not run

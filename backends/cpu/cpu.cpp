@@ -15,12 +15,12 @@
 #include "backends/cpu/layouts.hpp"
 #include "backends/cpu/packed.hpp"
 #include "backends/cpu/run.hpp"
-#include "backends/cpu/uses.hpp"
 #include "backends/eager/kernels.hpp"
 #include "backends/interpreter/kernels.hpp"
 #include "backends/program.hpp"
 #include "base/counted.hpp"
 #include "base/try.hpp"
+#include "codegen/rowprogram/decisions.hpp"
 #include "codegen/rowprogram/grouping.hpp"
 #include "graph/build.hpp"
 #include "splitter/piece_class.hpp"
@@ -182,12 +182,8 @@ std::map<std::size_t, std::size_t> CpuBackend::State::compiled_units(
     const Graph& graph, const std::vector<rows::RunUnit>& units) {
   std::vector<std::string> texts(units.size());
   std::vector<std::string> wanted;
-  // In all kernels, because a value that one compares may be computed again in another.
   cpu::EmitOptions how = emit;
-  how.exact =
-      !options.strict && std::any_of(units.begin(), units.end(), [](const rows::RunUnit& unit) {
-        return unit.kind == rows::RunUnit::Kind::rows && cpu::decides(unit.program);
-      });
+  how.exact = !options.strict && rows::any_decides(units);
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (units[i].kind != rows::RunUnit::Kind::rows || only_layout(graph, units[i])) continue;
     texts[i] = cpu::emit(units[i].program, how);

@@ -11,10 +11,6 @@ namespace pw::cpu {
 void find_uses(const rows::Block& block, std::set<rows::SlotId>& stored,
                std::set<rows::SlotId>& read);
 
-/// Returns true if the program compares numbers that it has computed with rounding, or takes the
-/// whole part of them. A lost rounding then changes the outcome, not only the last bits.
-[[nodiscard]] bool decides(const rows::RowProgram& program);
-
 /// Single-precision divisions by a loop-invariant divisor in a flat loop.
 struct Divisions {
   std::set<rows::SlotId> quotients, divisors;

@@ -25,12 +25,18 @@ std::string normalised(const std::string& source) {
   return out;
 }
 
+Target target_of(const Kernel& kernel, Target target) {
+  target.strict = target.strict || kernel.exact;
+  return target;
+}
+
 /// `compiler`: identity of the compiler; empty if any may be used.
 KeyParts key_of(const std::string& compiler, const Kernel& kernel, const Target& target) {
   KeyParts parts;
   parts.of(kernel.name);
   parts.add("schema", "cuda 1").add("nvrtc", compiler);
-  for (const std::string& option : nvrtc_options(target)) parts.add("option", option);
+  for (const std::string& option : nvrtc_options(target_of(kernel, target)))
+    parts.add("option", option);
   return parts.add("source", normalised(source_file(kernel)));
 }
 
@@ -64,7 +70,9 @@ std::optional<Cubin> unpack(std::string_view bytes) {
 
 Result<Cubin> cubin_of(const Nvrtc& nvrtc, CompileCache* cache, const Kernel& kernel,
                        const Target& target, const std::function<bool(const Cubin&)>& loads) {
-  const auto compile = [&] { return nvrtc.compile(source_file(kernel), kernel.name, target); };
+  const auto compile = [&] {
+    return nvrtc.compile(source_file(kernel), kernel.name, target_of(kernel, target));
+  };
   if (cache == nullptr) return compile();
   const auto make = [&]() -> Result<std::string> {
     auto made = PW_TRY(compile());
@@ -84,7 +92,7 @@ Status prepare_cubin(const Nvrtc& nvrtc, const std::string& folder, const Kernel
                      const Target& target) {
   const std::string path = prepared_path(folder, kernel, target);
   if (std::filesystem::exists(path)) return {};
-  auto cubin = PW_TRY(nvrtc.compile(source_file(kernel), kernel.name, target));
+  auto cubin = PW_TRY(nvrtc.compile(source_file(kernel), kernel.name, target_of(kernel, target)));
   return write_file(path, pack(cubin));
 }
 

@@ -122,17 +122,32 @@ Kernel written(const WrittenKernel& text) {
   return kernel;
 }
 
+namespace {
+
+void rename(Kernel& kernel, std::string_view by) {
+  const std::string before = kernel.name;
+  kernel.name = fmt::format("k_{:016x}", hash_text(fmt::format("{}{}", before, by)));
+  kernel.source.replace(kernel.source.find(before), before.size(), kernel.name);
+}
+
+}  // namespace
+
+Kernel exact(Kernel kernel) {
+  if (kernel.exact) return kernel;
+  kernel.exact = true;
+  rename(kernel, "exact");
+  return kernel;
+}
+
 Kernel waiting(Kernel kernel, const std::vector<ConstantArgument>& constants) {
   if (waits_first(kernel)) return kernel;
-  const std::string name = kernel.name;
   const std::vector<std::string> parameters = parameters_of(kernel);
   std::string before;
   for (const ConstantArgument& constant : constants)
     before += fmt::format("{}{}, {}ll);\n", kPrefetch, parameters.at(constant.argument),
                           std::min(constant.bytes, kMostPrefetched));
   before += kWait;
-  kernel.name = fmt::format("k_{:016x}", hash_text(name + before));
-  kernel.source.replace(kernel.source.find(name), name.size(), kernel.name);
+  rename(kernel, before);
   kernel.source.insert(body_of(kernel.source), before);
   return kernel;
 }

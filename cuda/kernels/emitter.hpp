@@ -50,6 +50,7 @@ struct Kernel {
   std::vector<DimId>
       params;          ///< `long long` each, after the pointers: rows, then other symbol values
   std::string source;  ///< the kernel alone; needs the prelude before it
+  bool exact = false;  ///< compiled as a strict target, whatever the target is
 
   // Launch configuration: a block of `threads` for each `rows_per_block` rows, `column_blocks` of
   // them (the grid's y), with `shared_bytes` of dynamic shared memory (more than 48 KiB must be
@@ -93,6 +94,9 @@ struct WrittenKernel {
   void add_pointer(const Context& context, TypeId type, std::string_view name, bool is_written);
 };
 [[nodiscard]] Kernel written(const WrittenKernel& text);
+/// Returns the kernel, under another name, with IEEE arithmetic that keeps every rounding on any
+/// target. For graphs that decide by computed numbers: see rows::any_decides.
+[[nodiscard]] Kernel exact(Kernel kernel);
 /// An argument that no kernel writes, with its bytes.
 struct ConstantArgument {
   std::size_t argument = 0;

@@ -7,8 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "backends/cpu/emitter.hpp"
-#include "backends/cpu/uses.hpp"
 #include "backends/interpreter/interpreter.hpp"
+#include "codegen/rowprogram/decisions.hpp"
 #include "codegen/rowprogram/grouping.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/backends/primitive_forms.hpp"
@@ -86,7 +86,7 @@ TEST_CASE("cpu: computed numbers compare as if each were rounded", "[cpu]") {
   const Graph plain = on.graph("in a: bf16[4, 96]\ny = exp(a * a) * a  out y");
   const Graph mask = on.graph("in a: bf16[4, 96]\ny = select(gt(a, 0), exp(a * a) * a, a)  out y");
   for (const Graph* g : {&plain, &mask})
-    for (const rows::RunUnit& unit : rows::group_rows(*g)) CHECK(!cpu::decides(unit.program));
+    for (const rows::RunUnit& unit : rows::group_rows(*g)) CHECK(!rows::decides(unit.program));
 }
 
 TEST_CASE("cpu: two columns at a time are what each of them is alone", "[cpu]") {

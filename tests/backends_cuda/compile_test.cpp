@@ -11,6 +11,7 @@
 
 #include "base/io/file.hpp"
 #include "codegen/toolchain.hpp"
+#include "cuda/device/cubin_cache.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/build.hpp"
 #include "import/fx/fx.hpp"
@@ -205,6 +206,40 @@ TEST_CASE("compile: rewritten decoders compile without spills and run on the hos
     check_on_host(pieces, 5);
     check_on_host(pieces, 5, false);
   }
+}
+
+TEST_CASE("compile: a class that compares computed numbers keeps every rounding", "[cuda]") {
+  const auto compile = [](const std::string& last) {
+    const auto context = library();
+    Graph graph = need(parse_graph(context,
+                                   "graph { in x: f32[n, 64]  in w: f32[64]  p = mul(x, w)  "
+                                   "y = add(p, w)  m = amax(y){dim = -1, keepdim = true}  e = " +
+                                       last + "  out e }",
+                                   "g"),
+                       *context);
+    const StitchedGraph pieces = pieces_of(context, graph, 1, "");
+    return sources(pieces).kernels;
+  };
+  const auto compared = compile("eq(y, m)"), subtracted = compile("sub(y, m)");
+  REQUIRE(compared.size() == 1);
+  REQUIRE(subtracted.size() == 1);
+  CHECK(compared[0].kernel.exact);
+  CHECK_FALSE(subtracted[0].kernel.exact);
+  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  if (!nvrtc.present()) {
+    WARN("SKIPPED: NVRTC is " << nvrtc.state());
+    return;
+  }
+  const auto is_strict = [&](const cuda::Kernel& kernel) {
+    const auto bytes = [&](const cuda::Target& target) {
+      return nvrtc.compile(cuda::source_file(kernel), kernel.name, target)->bytes;
+    };
+    const std::string loose = bytes({"sm_90", false}), strict = bytes({"sm_90", true});
+    REQUIRE(loose != strict);
+    return cuda::cubin_of(nvrtc, nullptr, kernel, {"sm_90", false})->bytes == strict;
+  };
+  CHECK(is_strict(compared[0].kernel));
+  CHECK_FALSE(is_strict(subtracted[0].kernel));
 }
 
 TEST_CASE("compile: kernels of a decoder of full size, strict or not", "[cuda]") {
