@@ -114,7 +114,7 @@ void Converter::find_functional(const Expr& e) {
 Status Converter::convert_statement(const Statement& s) {
   repeater_.take_time();
   if (s.kind == Statement::Kind::return_) return outputs(s.value);
-  Site site{s.span, s.source, s.kind == Statement::Kind::assign, {}, {}};
+  Site site{s.span, s.source, s.kind == Statement::Kind::assign, {}, {}, {}, s.first_of};
   if (s.kind == Statement::Kind::assign) {
     site.result = {s.targets.front().text, Types::unknown(), s.type_span};
     if (const TupleItems::Items* items = items_.items(site.result.name)) site.items = *items;

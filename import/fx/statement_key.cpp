@@ -105,6 +105,7 @@ bool StatementKey::read(const Statement& s) {
                    items_.keys(s.targets[0].text) == nullptr;
   if (!may || !add_expression(s.value)) return false;
   words_.push_back(texts_.intern(s.type).index);
+  words_.push_back(texts_.intern(s.first_of.callee).index);
   words_.push_back(s.group.empty() && s.source.empty() ? 0 : 1);
   part_names_ = items_.items(s.targets[0].text);
   if (part_names_ != nullptr)

@@ -51,6 +51,17 @@ TEST_CASE("fx: norms are ops of one name, unless training reads their statistics
   const std::string trained = lines(layer + "    m = t[1];  return (y, m)\n");
   CHECK(trained.find("layer_norm") == std::string::npos);
   CHECK(trained.find("mean(") != std::string::npos);
+  // A call that the op with one result does not cover keeps its own meaning, or itself.
+  const std::string axes = lines(
+      "    t = torch.ops.aten.native_layer_norm.default(x, [4, 8], None, None, 1e-05)\n"
+      "    y: \"bf16[4, 8]\" = t[0]\n    return (y,)\n");
+  CHECK(axes.find("aten.native_layer_norm.default(x") != std::string::npos);
+  const std::string weighted = lines(
+      "    v = torch.ops.aten.expand.default(w, [4, 8])\n"
+      "    t = torch.ops.aten.native_layer_norm.default(x, [4, 8], v, v, 1e-05)\n"
+      "    y: \"bf16[4, 8]\" = t[0]\n    return (y,)\n");
+  CHECK(weighted.find("layer_norm") == std::string::npos);
+  CHECK(weighted.find("mean(") != std::string::npos);
   const std::string rms = "cast(w){dtype = f32}\ny: bf16[4, 8] = rms_norm(x, ";
   for (const std::string call :
        {"rms_norm.default(x, [8], w)", "rms_norm.default(x, [8], w, None)"})

@@ -562,6 +562,22 @@ class Order(Partial):
 
         self.same_without_gradients(f, torch.randint(0, 2, (4, 5)))
 
+    def test_sizes_in_fractions(self):
+        def f(x):
+            y = torch.nn.functional.interpolate((x.sin() * 2)[None, None], scale_factor=1.7)
+            return y.relu(), (x + 1).tanh().softmax(-1)
+
+        with torch._dynamo.config.patch(assume_static_by_default=False):
+            (report,) = self.taken(f, torch.randn(5, 4), least=0.3)
+        self.assertIn("is computed in fractions", " ".join(report.reasons))
+        self.assertNotIn("aten.tanh.default", report.left)
+
+    def test_norms_that_stay(self):
+        def f(x):
+            return torch.nn.functional.layer_norm(x.sin(), x.shape[-1:]).cos()
+
+        self.taken(f, torch.randn(3, 4, dtype=torch.float64), least=0.6, left={"aten.native_layer_norm.default": 1})
+
     def test_numbers_of_tensors(self):
         def f(x, n):
             size = n.item()

@@ -96,6 +96,7 @@ Result<Value> Calls::call(std::string_view full_target, const Arguments& argumen
     if (!known->written.empty() && known->results.empty()) return Value();
     return as_result(*known, arguments, first_new, target);
   }
+  if (!site.first_of.callee.empty()) return first_of(arguments, site);
   Result<std::optional<Value>> written = in_place(target, arguments, site, why);
   if (!written || *written) return written ? Result<Value>(**written) : forward(written);
   written = out_variant(target, arguments, site, why);
@@ -104,6 +105,15 @@ Result<Value> Calls::call(std::string_view full_target, const Arguments& argumen
   Unknown unknown{{}, {}, why};
   if (target == "higher_order.triton_kernel_wrapper_functional") unknown.functional = true;
   return unknown_.keep(target, arguments, site, unknown);
+}
+
+Result<Value> Calls::first_of(const Arguments& arguments, const Site& site) {
+  Site whole = site;
+  whole.first_of = {};
+  whole.result = {site.first_of.tuple, Types::unknown(), site.span};
+  whole.items = {{0, site.result}};
+  Value tuple = PW_TRY(call(site.first_of.callee, arguments, whole));
+  return tuple.items.empty() ? std::move(tuple) : std::move(tuple.items.front());
 }
 
 Result<Value> Calls::size_of(const Bound& bound, const Site& site) {

@@ -40,6 +40,7 @@ class Calls {
   Result<std::optional<Value>> out_variant(std::string_view target, const Arguments& arguments,
                                            const Site& site, std::string& why);
   Result<Value> size_of(const Bound& bound, const Site& site);
+  Result<Value> first_of(const Arguments& arguments, const Site& site);
   void take_memory_format(TensorId made, ValueId result, std::string_view format,
                           std::string_view target);
 

@@ -15,6 +15,7 @@
 #include "graph/size_condition.hpp"
 #include "import/fx/emit/memory.hpp"
 #include "import/fx/ops.hpp"
+#include "import/fx/text/ast.hpp"
 
 namespace pw::fx {
 
@@ -66,6 +67,7 @@ struct Site {
   Wanted result;                       ///< the assigned name; of a tuple, the tuple's
   std::map<int, Wanted> items;         ///< names that later `getitem` statements give the parts
   std::vector<std::string> keys = {};  ///< of the items, where statements take them by key
+  TupleCall first_of = {};  ///< made instead where no row applies; its first result is taken
 };
 
 /// Arguments of a call by parameter of a mapping.

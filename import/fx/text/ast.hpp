@@ -52,6 +52,11 @@ struct Parameter {
   bool given = false;  ///< the type is stated outside the function
 };
 
+/// A call that computes a tuple, and the tuple's name.
+struct TupleCall {
+  std::string callee, tuple;
+};
+
 struct Statement {
   enum class Kind : std::uint8_t { assign, expression, return_ } kind = Kind::assign;
   Span span;
@@ -61,6 +66,7 @@ struct Statement {
   Expr value;
   std::string source;  ///< "path:line" of the comment above, or empty
   std::string group;   ///< path of the module that contains it, or empty
+  TupleCall first_of;  ///< the call whose first result `value` is another name for
 };
 
 struct Function {

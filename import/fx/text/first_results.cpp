@@ -71,6 +71,7 @@ void name_first_results(Function& function) {
   for (const auto& [name, tuple] : tuples) {
     if (tuple.first == kNowhere || tuple.count != 1) continue;
     Statement &call = all[tuple.call], &first = all[tuple.first];
+    call.first_of = {call.value.text, call.targets[0].text};
     call.value.text = single(call.value);
     call.targets = std::move(first.targets);
     call.type = std::move(first.type);

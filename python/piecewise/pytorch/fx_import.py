@@ -35,6 +35,10 @@ DTYPES = {
 _NAMES = {dtype: dtype_abbrs[dtype] for dtype in DTYPES.values()}
 
 
+# The functions in sizes that types can state.
+_OF_SIZES = frozenset(
+    "Add Mul Pow Mod PythonMod FloorDiv CleanDiv Max Min ModularIndexing Identity ToFloat CeilToInt FloorToInt IntTrueDiv FloatTrueDiv TrueDiv floor ceiling".split()
+)
 _aten = torch.ops.aten
 _NORMS = (
     _aten.native_layer_norm.default,
@@ -82,6 +86,19 @@ def is_on(device: torch.device, place: torch.device) -> bool:
     return device.type == place.type and (device.type == "cpu" or device.index in (None, place.index))
 
 
+@functools.lru_cache(maxsize=4096)
+def _is_whole(size: t.Any) -> bool:
+    """Returns True if a symbolic size is computed in whole numbers, or by rounding a quotient of them."""
+    names = {type(part).__name__ for part in sympy.preorder_traversal(size) if part.args}
+    return not size.has(sympy.Float) and names <= _OF_SIZES
+
+
+def _check_sizes(*sizes: t.Any) -> None:
+    for size in sizes:
+        if isinstance(size, torch.SymInt) and not _is_whole(size.node.expr):
+            raise Refused(f"the size {size} is computed in fractions")
+
+
 def type_text(value: t.Any, place: torch.device = CPU) -> str:
     """Formats a type as torch prints it: f32[s0, 64], Sym(s0); empty for anything but a tensor or a number. `place`: the graph's device."""
     if isinstance(value, torch.Tensor):
@@ -91,8 +108,10 @@ def type_text(value: t.Any, place: torch.device = CPU) -> str:
         dtype = _NAMES.get(value.dtype)
         if dtype is None:
             raise Refused(f"a tensor has the dtype {value.dtype}, which Piecewise lacks")
+        _check_sizes(*value.shape)
         return f"{dtype}[{', '.join(map(str, value.shape))}]"
     if isinstance(value, torch.SymInt):
+        _check_sizes(value)
         return f"Sym({value})"
     if isinstance(value, (torch.SymFloat, torch.SymBool)):
         raise Refused("a number of the graph is a symbolic float or bool")
