@@ -461,18 +461,21 @@ PW_FUNCTION float pw_expm1(float a) {
   const double y = pw_expm1_near_0(r), power = pw_power_of_2(shifted);
   return (a != a) | (a == 0.0f) ? a : (float)pw_fma(y, power, power - 1.0);
 }
-PW_FUNCTION float pw_atan(float a) {
-  const double x = (double)pw_abs(a);
-  const bool far = x > 2.4142135623730950, middle = x > 0.41421356237309505;
+/// Returns the angle of a point in the first octants, opposite and adjacent: the quotient is
+/// brought below tan(pi / 8) by taking an eighth or a quarter of a turn off, and its arc by a
+/// series.
+PW_FUNCTION double pw_angle(double opposite, double adjacent) {
+  const bool far = opposite > adjacent * 2.4142135623730950,
+             middle = opposite > adjacent * 0.41421356237309505;
   const double turn = far      ? 1.5707963267948966
                       : middle ? 0.78539816339744831
                                : 0.0,
-               above = far      ? -1.0
-                       : middle ? x - 1.0
-                                : x,
-               below = far      ? x
-                       : middle ? x + 1.0
-                                : 1.0;
+               above = far      ? -adjacent
+                       : middle ? opposite - adjacent
+                                : opposite,
+               below = far      ? opposite
+                       : middle ? opposite + adjacent
+                                : adjacent;
   const double t = above / below, z = t * t;
   double y = pw_fma(z, 0.04, -0.043478260869565217);
   y = pw_fma(y, z, 0.047619047619047619);
@@ -485,7 +488,10 @@ PW_FUNCTION float pw_atan(float a) {
   y = pw_fma(y, z, -0.14285714285714286);
   y = pw_fma(y, z, 0.2);
   y = pw_fma(y, z, -0.33333333333333333);
-  y = turn + pw_fma(y * z, t, t);
+  return turn + pw_fma(y * z, t, t);
+}
+PW_FUNCTION float pw_atan(float a) {
+  const double y = pw_angle((double)pw_abs(a), 1.0);
   return pw_float(pw_bits((float)y) | (pw_bits(a) & 0x80000000u));
 }
 PW_FUNCTION float pw_tan(float a) {
@@ -512,14 +518,50 @@ PW_FUNCTION float pw_tan(float a) {
   const float y = (float)((odd ? -c : s) / (odd ? s : c));
   return pw_float(pw_bits(y) ^ (pw_bits(a) & 0x80000000u));
 }
-PW_FUNCTION float pw_atan2(float a, float b) { return (float)atan2((double)a, (double)b); }
+PW_FUNCTION float pw_atan2(float a, float b) {
+  const unsigned p = pw_bits(a) & 0x7fffffffu, q = pw_bits(b) & 0x7fffffffu;
+  // Two zeros are as a point on the axis, and two infinities as one on the diagonal.
+  const bool zeros = (p | q) == 0u, infinite = (p & q) == 0x7f800000u;
+  const float opposite = infinite ? 1.0f : pw_float(p),
+              adjacent = zeros | infinite ? 1.0f : pw_float(q);
+  const double angle = pw_angle((double)opposite, (double)adjacent),
+               turned = (int)pw_bits(b) < 0 ? 3.1415926535897932 - angle : angle;
+  const float y = pw_float(pw_bits((float)turned) | (pw_bits(a) & 0x80000000u));
+  return (a != a) | (b != b) ? a + b : y;
+}
 PW_FUNCTION double pw_atan2(double a, double b) { return atan2(a, b); }
 PW_FUNCTION long long pw_atan2(long long a, long long b) {
   return (long long)atan2((double)a, (double)b);
 }
 
-// Remainders of truncating division, which are exact; and of floor division.
+// Remainders of truncating division, which are exact; and of floor division. In single precision
+// multiples of b are taken off in double precision, without branches, for vector units: 28 bits of
+// the quotient at a time, so that its product with b is exact.
+#if defined(__CUDA_ARCH__)
 PW_FUNCTION float pw_fmod(float a, float b) { return fmodf(a, b); }
+#else
+PW_FUNCTION double pw_less_multiples(double rest, double of, double reciprocal, double power) {
+  const double shifted = pw_fma(rest, reciprocal / power, 6755399441055744.0);
+  return pw_fma(6755399441055744.0 - shifted, of * power, rest);
+}
+PW_FUNCTION float pw_fmod(float a, float b) {
+  const double x = (double)pw_abs(a), y = (double)pw_abs(b), reciprocal = 1.0 / y;
+  double rest = pw_less_multiples(x, y, reciprocal, 0x1p252);
+  rest = pw_less_multiples(rest, y, reciprocal, 0x1p224);
+  rest = pw_less_multiples(rest, y, reciprocal, 0x1p196);
+  rest = pw_less_multiples(rest, y, reciprocal, 0x1p168);
+  rest = pw_less_multiples(rest, y, reciprocal, 0x1p140);
+  rest = pw_less_multiples(rest, y, reciprocal, 0x1p112);
+  rest = pw_less_multiples(rest, y, reciprocal, 0x1p84);
+  rest = pw_less_multiples(rest, y, reciprocal, 0x1p56);
+  rest = pw_less_multiples(rest, y, reciprocal, 0x1p28);
+  rest = pw_less_multiples(rest, y, reciprocal, 1.0);
+  rest = rest < 0.0 ? rest + y : rest;
+  const float inside = pw_float(pw_bits((float)rest) | (pw_bits(a) & 0x80000000u));
+  const bool whole = (pw_bits(b) & 0x7fffffffu) == 0x7f800000u;  // all of a is below infinity
+  return whole & (x < (double)pw_float(0x7f800000u)) ? a : inside;
+}
+#endif
 PW_FUNCTION double pw_fmod(double a, double b) { return fmod(a, b); }
 PW_FUNCTION long long pw_fmod(long long a, long long b) { return b == 0 || b == -1 ? 0 : a % b; }
 template <class T>
