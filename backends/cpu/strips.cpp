@@ -60,8 +60,8 @@ bool suits(const rows::RowProgram& program, const Block& block, VarId var) {
       if (access.kind != StatementKind::load && access.kind != StatementKind::store) continue;
       const auto step = step_of(indices, access.index, var);
       if (!step || *step < 0 || *step > 1) return false;
-      gain += *step == 1 ? 1 : 0;
-      gain -= step_of(indices, access.index, s.var) == 1 ? 1 : 0;
+      if (*step == 0) continue;  // one element for the whole strip
+      gain += step_of(indices, access.index, s.var) == 1 ? 0 : 1;
     }
   }
   return gain > 0;
