@@ -40,6 +40,11 @@ class ElementLowering {
   SlotId moved(NodeId node, std::size_t result, const Position& at);
   SlotId concatenated(NodeId node, std::size_t axis, std::size_t operand, Position at);
   SlotId gathered(NodeId node, const Position& at);
+  SlotId indexed(NodeId node, const Position& at);
+  /// Returns an index that counts from the end if it is negative.
+  SlotId wrapped(SlotId index, IndexId extent);
+  /// Returns true if a value is in memory, seen through ops that only change its layout.
+  [[nodiscard]] bool is_in_memory(ValueId value) const;
   void check(SlotId index, IndexId bound);
 
   const Graph& graph_;

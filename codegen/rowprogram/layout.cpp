@@ -25,6 +25,7 @@ SlotId ElementLowering::moved(NodeId node, std::size_t result, const Position& a
   if (op == Primitive::cat)
     return concatenated(node, addresses_.axis(node, "dim", at.size()), 0, at);
   if (op == Primitive::embedding) return gathered(node, at);
+  if (op == Primitive::index && checks_) return indexed(node, at);
   Position inner = at;
   if (op == Primitive::transpose) {
     std::swap(inner[addresses_.axis(node, "dim0", at.size())],
@@ -99,6 +100,67 @@ SlotId ElementLowering::gathered(NodeId node, const Position& at) {
   Position inner{program_.indices.clamp(program_.indices.slot(id, scopes_.vars(id)), rows)};
   inner.insert(inner.end(), split, at.end());
   return element(table, inner);
+}
+
+bool ElementLowering::is_in_memory(ValueId value) const {
+  if (graph_.is_input(value)) return true;
+  const NodeId node = graph_.producer(value);
+  return among(graph_.op_of(node).primitive,
+               {Primitive::reshape, Primitive::transpose, Primitive::slice, Primitive::split,
+                Primitive::expand}) &&
+         is_in_memory(graph_.operand(node, 0));
+}
+
+SlotId ElementLowering::wrapped(SlotId index, IndexId extent) {
+  const std::vector<VarId> vars = scopes_.vars(index);
+  const auto emit = [&](Statement statement, DType dtype) {
+    statement.unit = Unit::i64;
+    return scopes_.emit(std::move(statement), dtype,
+                        statement.kind == Statement::Kind::compute ? vars : std::vector<VarId>());
+  };
+  const auto compute = [&](Primitive operation, std::vector<SlotId> operands, DType dtype) {
+    Statement statement;
+    statement.kind = Statement::Kind::compute;
+    statement.operation = operation;
+    statement.operands = std::move(operands);
+    return emit(std::move(statement), dtype);
+  };
+  Statement zero, end;
+  end.kind = Statement::Kind::place;
+  end.index = extent;
+  const SlotId none = emit(std::move(zero), DType::i64), all = emit(std::move(end), DType::i64);
+  const SlotId negative = compute(Primitive::lt, {index, none}, DType::b8);
+  const SlotId from_end = compute(Primitive::add, {index, all}, DType::i64);
+  return compute(Primitive::select, {negative, from_end, index}, DType::i64);
+}
+
+/// Only with checks, because a bad index is an error; and not of an axis that may be empty, because
+/// it has no element to which a bad index can be brought.
+/// The operand must be in memory: what computes it would run again for each element that is chosen.
+SlotId ElementLowering::indexed(NodeId node, const Position& at) {
+  const ValueId x = graph_.operand(node, 0);
+  if (!is_in_memory(x)) throw Opaque{"elements chosen by an index are read from memory"};
+  const Shape& shape = addresses_.shape(x);
+  const std::size_t count = graph_.operand_count(node) - 1;
+  const std::size_t axis =
+      graph_.attribute(node, "dim") ? addresses_.axis(node, "dim", shape.size()) : 0;
+  const Attribute* wrap = graph_.attribute(node, "wrap");
+  const bool wraps = wrap && (*wrap == Attribute(true) || *wrap == Attribute(std::int64_t{1}));
+  if (axis + count > shape.size()) throw Opaque{"an operand has fewer axes than indices"};
+  const auto begin = at.begin() + static_cast<std::ptrdiff_t>(axis);
+  const auto end = at.end() - static_cast<std::ptrdiff_t>(shape.size() - axis - count);
+  Position inner(at.begin(), begin);
+  for (std::size_t i = 0; i < count; ++i) {
+    const IndexId extent = addresses_.extent(shape[axis + i]);
+    SlotId index = broadcast(graph_.operand(node, i + 1), Position(begin, end));
+    if (program_.indices.interval(extent).low <= 0) throw Opaque{"an indexed axis may be empty"};
+    if (wraps) index = wrapped(index, extent);
+    check(index, extent);
+    inner.push_back(
+        program_.indices.clamp(program_.indices.slot(index, scopes_.vars(index)), extent));
+  }
+  inner.insert(inner.end(), end, at.end());
+  return element(x, inner);
 }
 
 /// Emits the check in the scope in which the index is computed.
