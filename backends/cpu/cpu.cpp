@@ -113,7 +113,7 @@ struct CpuBackend::State {
     if (making) making->fallbacks.emplace_back(op, reason);
   }
   std::size_t use(const std::string& text, const Graph& graph, const rows::RunUnit& unit,
-                  cpu::RowFunction function);
+                  cpu::RowFunction function, const cpu::RowParts& parts);
   std::map<std::size_t, std::size_t> compiled_units(const Graph& graph,
                                                     const std::vector<rows::RunUnit>& units);
   Graph with_kernels(const Graph& piece);
@@ -164,7 +164,8 @@ std::vector<rows::RunUnit> CpuBackend::State::grouped(Graph& graph) {
 }
 
 std::size_t CpuBackend::State::use(const std::string& text, const Graph& graph,
-                                   const rows::RunUnit& unit, cpu::RowFunction function) {
+                                   const rows::RunUnit& unit, cpu::RowFunction function,
+                                   const cpu::RowParts& parts) {
   const rows::RowProgram& program = unit.program;
   const bool keeps =
       cpu::keeps_layout(graph, unit, [&](NodeId n) { return packed(graph, n).valid(); });
@@ -173,7 +174,7 @@ std::size_t CpuBackend::State::use(const std::string& text, const Graph& graph,
   ++report.kernels[known->second].uses;
   if (making) making->kernels.push_back(known->second);
   row_kernels->push_back({function, program.params, program.arguments.size(),
-                          program.valid.has_value(), keeps, program.checks});
+                          program.valid.has_value(), keeps, program.checks, parts});
   return row_kernels->size() - 1;
 }
 
@@ -181,12 +182,13 @@ std::size_t CpuBackend::State::use(const std::string& text, const Graph& graph,
 std::map<std::size_t, std::size_t> CpuBackend::State::compiled_units(
     const Graph& graph, const std::vector<rows::RunUnit>& units) {
   std::vector<std::string> texts(units.size());
+  std::vector<cpu::RowParts> parts(units.size());
   std::vector<std::string> wanted;
   cpu::EmitOptions how = emit;
   how.exact = !options.strict && rows::any_decides(units);
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (units[i].kind != rows::RunUnit::Kind::rows || only_layout(graph, units[i])) continue;
-    texts[i] = cpu::emit(units[i].program, how);
+    texts[i] = cpu::emit(units[i].program, how, &parts[i]);
     wanted.push_back(texts[i]);
   }
   kernels.compile(wanted);
@@ -199,7 +201,7 @@ std::map<std::size_t, std::size_t> CpuBackend::State::compiled_units(
           !packed(graph, units[i].nodes.front()).valid())
         note(graph.op_of(units[i].nodes.front()).name, units[i].why.reason);
     } else if (const auto function = kernels.function(texts[i], &reason)) {
-      numbers.emplace(i, use(texts[i], graph, units[i], function));
+      numbers.emplace(i, use(texts[i], graph, units[i], function, parts[i]));
     } else {
       const bool tried = kernels.toolchain().present();
       for (NodeId n : units[i].nodes)

@@ -32,7 +32,9 @@ void ElementText::define_bits(int depth, const Statement& s, const std::string& 
 
 void ElementText::load(const Statement& s, int depth) {
   const DType from = program_.type(s.argument).dtype;
-  const std::string element = fmt::format("p{}[{}]", s.argument, index(s.index));
+  const auto place = places_.find(s.slot);
+  const std::string element =
+      place != places_.end() ? place->second : fmt::format("p{}[{}]", s.argument, index(s.index));
   if (const auto table = tables_.find(&s); table != tables_.end())
     return define(depth, s, of_table(table->second));
   if (const auto word = words_.find(&s); word != words_.end())

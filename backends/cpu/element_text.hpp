@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "backends/cpu/emitter.hpp"
 #include "backends/cpu/uses.hpp"
@@ -48,6 +49,9 @@ class ElementText {
   /// Emits tables of elements that every iteration of a loop reads, unless they exist.
   void make_tables(const rows::Statement& outer, int depth);
 
+  /// States where the current row's element of a load is, in place of the argument.
+  void place(rows::SlotId load, std::string element) { places_[load] = std::move(element); }
+
   /// Names the word that holds an element of both columns of a pair.
   std::string add_word(const rows::Statement& s);
   [[nodiscard]] const std::string& word(const rows::Statement& s) const { return words_.at(&s); }
@@ -75,6 +79,7 @@ class ElementText {
   Divisions divisions_;
   std::set<rows::SlotId> reciprocals_;                   // divisors with a reciprocal
   std::map<const rows::Statement*, std::string> words_;  // statements that move a pair's elements
+  std::map<rows::SlotId, std::string> places_;           // of loads that do not read the argument
   std::map<const rows::Statement*, Table> tables_;       // statements that read one
   /// Number of each table, by argument, first element and columns.
   std::map<std::tuple<std::size_t, rows::IndexId, std::int64_t>, std::size_t> table_numbers_;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +14,7 @@
 #include "backends/cpu/pairs.hpp"
 #include "backends/cpu/phases.hpp"
 #include "backends/cpu/strips.hpp"
+#include "backends/cpu/turned.hpp"
 #include "codegen/rowprogram/cxx.hpp"
 
 namespace pw::cpu {
@@ -33,10 +36,15 @@ class Emitter {
         options_(options),
         elements_(program, options, text_) {}
 
-  /// Returns the loop over rows.
-  std::string body() {
+  /// Returns the loop over rows, and how they may be divided.
+  std::string body(RowParts& parts) {
     const Block* const rest = strips(program_.body, program_.row, "begin", "end", 1);
     if (rest == nullptr) return std::move(text_.out);
+    if (const auto turned = turned_operands(program_, *rest)) {
+      parts = {turned->inside, turned->rows};
+      tiles(*turned, *rest);
+      return std::move(text_.out);
+    }
     simd(1, *rest);
     line(1, "for (long long row = begin; row < end; ++row) {");
     block(*rest, kRow);
@@ -45,6 +53,15 @@ class Emitter {
   }
 
  private:
+  void tiles(const Turned& turned, const Block& body) {
+    for (const auto& [load, one] : turned.loads) elements_.place(load, element_of(turned, load));
+    emit_tiles(program_, turned, text_,
+               [&](int depth, const std::string& from, const std::string& to) {
+                 if (turned.loop != nullptr) bounds_[turned.loop->var] = {from, to};
+                 block(body, depth);
+               });
+  }
+
   std::string index(rows::IndexId id) const { return indices_.print(id); }
   DType dtype(SlotId id) const { return program_.slots[id]; }
   void line(int depth, const std::string& text) { text_.line(depth, text); }
@@ -288,13 +305,16 @@ class Emitter {
     const Statement& s = rest == &whole.first ? whole : divided_.back();
     if (!options_.strict && depth == kRow) elements_.make_tables(s, depth);
     simd(depth, s.first);
+    const auto bounds = bounds_.find(s.var);
+    const auto [from, to] =
+        bounds != bounds_.end() ? bounds->second : std::pair<std::string, std::string>("0", extent);
     if (paired_.count(s.var) != 0) {
-      line(depth,
-           fmt::format("for (long long h{0} = 0; h{0} < {1} / 2; ++h{0}) {{", s.var.index, extent));
+      line(depth, fmt::format("for (long long h{0} = {1} / 2; h{0} < {2} / 2; ++h{0}) {{",
+                              s.var.index, from, to));
       inner_pair(s.first, depth + 1, phases, s.var, [](int) {});
       return line(depth, "}");
     }
-    loop(s.var, "0", extent, depth);
+    loop(s.var, from, to, depth);
     inner(s.first, depth + 1, phases, s.var);
     line(depth, "}");
   }
@@ -333,6 +353,7 @@ class Emitter {
   std::deque<Block> blocks_;       // parts of divided loops; others hold addresses of statements
   std::deque<Statement> divided_;  // loops over them
   std::set<rows::VarId> paired_;   // loops that take two columns at a time
+  std::map<rows::VarId, std::pair<std::string, std::string>> bounds_;  // of loops in tiles
 };
 
 constexpr const char* kExact = "#define PW_EXACT 1\n";
@@ -341,7 +362,7 @@ constexpr const char* kExact = "#define PW_EXACT 1\n";
 
 bool is_exact(std::string_view kernel) { return kernel.starts_with(kExact); }
 
-std::string emit(const rows::RowProgram& program, const EmitOptions& options) {
+std::string emit(const rows::RowProgram& program, const EmitOptions& options, RowParts* parts) {
   std::string out = options.exact ? kExact : "";
   out += fmt::format(
       "extern \"C\" void {}(void* const* p, const long long* d, long long begin, long long end) "
@@ -357,7 +378,9 @@ std::string emit(const rows::RowProgram& program, const EmitOptions& options) {
                        i == 0 ? std::string("rows") : fmt::format("d{}", i), i);
   out += "  (void)rows;\n";
   if (program.checks) out += "  int bad = 0;\n";
-  out += Emitter(program, options).body();
+  RowParts divided;
+  out += Emitter(program, options).body(divided);
+  if (parts != nullptr) *parts = divided;
   if (program.checks)
     out += fmt::format("  if (bad) __atomic_store_n((int*)p[{}], 1, __ATOMIC_RELAXED);\n",
                        program.arguments.size());

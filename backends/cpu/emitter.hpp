@@ -3,6 +3,7 @@
 // name or string of a graph gets into the text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,9 +28,15 @@ struct EmitOptions {
 /// addresses an int that is set to 1 when a check fails.
 inline constexpr const char* kEntry = "pw_rows";
 
+/// How a kernel's rows may be divided among its calls.
+struct RowParts {
+  std::int64_t unit = 1;    ///< the first row of a call, and the one after the last, are multiples
+  std::int64_t fewest = 1;  ///< units that a call should have, if there are as many
+};
 /// Returns the kernel alone, without comments; equal programs have equal text. It needs `prologue`
-/// and the prelude before it.
-[[nodiscard]] std::string emit(const rows::RowProgram& program, const EmitOptions& options);
+/// and the prelude before it. `parts` receives what its calls must heed.
+[[nodiscard]] std::string emit(const rows::RowProgram& program, const EmitOptions& options,
+                               RowParts* parts = nullptr);
 /// Returns true if the text was emitted with `exact`.
 [[nodiscard]] bool is_exact(std::string_view kernel);
 /// Returns a complete source: prologue, prelude, kernel.

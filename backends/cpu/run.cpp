@@ -84,9 +84,11 @@ Status run(const RowKernel& kernel, Call& call) {
   for (const Array* operand : held)
     largest = std::max(largest, has_rows(*operand, rows) ? operand->count() : 0);
   for (const auto& result : call.results) largest = std::max(largest, result.count());
-  parallel_for(rows, 1 + kWorthAThread / (largest / rows + 1),
-               [&](std::int64_t begin, std::int64_t end) {
-                 kernel.function(pointers.data(), params.data(), begin, end);
+  const auto [unit, fewest] = kernel.parts;
+  const std::int64_t units = rows / unit;
+  parallel_for(units, std::max(fewest, 1 + kWorthAThread / (largest / units + 1)),
+               [&, size = unit](std::int64_t begin, std::int64_t end) {
+                 kernel.function(pointers.data(), params.data(), begin * size, end * size);
                });
   if (failed != 0)
     return fail_call(call, "PW1204", "an index is outside its table",

@@ -16,6 +16,7 @@ struct RowKernel {
   bool reads_valid = false;   ///< the last operand is the number of valid tokens
   bool keeps_layout = false;  ///< operands may have any common layout; see layouts.hpp
   bool checks = false;        ///< one more pointer after the arguments: set to 1 when a check fails
+  RowParts parts;
 };
 
 /// The name of the op of such nodes.

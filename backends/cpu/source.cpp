@@ -18,7 +18,7 @@ constexpr std::string_view kPrologue = R"text(
 
 // Text after the prelude: the fixed tree over a row in memory, the sums of a lane, and the
 // combination of lanes; the combination in registers for a number of lanes known to the compiler;
-// neighbours as one word.
+// neighbours as one word; columns in memory as rows.
 constexpr std::string_view kRows = R"text(
 template <class T, class F>
 static T pw_folded(T* lane, long long lanes) {
@@ -78,6 +78,50 @@ static inline __attribute__((always_inline)) T pw_met(T* lane) {
     return pw_met<T, F, lanes / 2>(lane);
   }
   return lane[0];
+}
+template <class T>
+static void pw_turn(T* to, long long width, const T* from, long long step, long long rows,
+                    long long columns) {
+  long long c = 0;
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+  constexpr int side = sizeof(T) < 4 ? 8 : 16 / sizeof(T);
+  typedef T vector __attribute__((vector_size(side * sizeof(T))));
+  for (; c + side <= columns; c += side) {
+    long long r = 0;
+    for (; r + side <= rows; r += side) {
+      vector x[side], y[side];
+      for (int i = 0; i < side; ++i)
+        __builtin_memcpy(x + i, from + (c + i) * step + r, sizeof(vector));
+#pragma GCC unroll 3
+      for (int turn = 1; turn < side; turn *= 2) {
+#pragma GCC unroll 4
+        for (int i = 0; i < side / 2; ++i) {
+          const vector a = x[i], b = x[i + side / 2];
+          if constexpr (side == 8) {
+            y[2 * i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+            y[2 * i + 1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+          } else if constexpr (side == 4) {
+            y[2 * i] = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+            y[2 * i + 1] = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+          } else {
+            y[0] = __builtin_shufflevector(a, b, 0, 2);
+            y[1] = __builtin_shufflevector(a, b, 1, 3);
+          }
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < side; ++i) x[i] = y[i];
+      }
+      for (int i = 0; i < side; ++i)
+        __builtin_memcpy(to + (r + i) * width + c, x + i, sizeof(vector));
+    }
+    for (; r < rows; ++r)
+      for (int i = 0; i < side; ++i) to[r * width + c + i] = from[(c + i) * step + r];
+  }
+#endif
+#endif
+  for (; c < columns; ++c)
+    for (long long r = 0; r < rows; ++r) to[r * width + c] = from[c * step + r];
 }
 )text";
 
