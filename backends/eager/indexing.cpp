@@ -66,51 +66,116 @@ Indices indices_of(const Call& call, const Split& split, std::size_t first) {
   return out;
 }
 
-/// Processes rows [begin, end) of the first common axis. Returns the first index outside its axis,
-/// with the axis's extent; nothing if there is none.
-std::optional<std::pair<std::int64_t, std::int64_t>> find_places(const Indices& all,
-                                                                 std::int64_t begin,
-                                                                 std::int64_t end,
-                                                                 std::int64_t* places) {
+/// An index outside its axis, and the axis's extent.
+using Outside = std::optional<std::pair<std::int64_t, std::int64_t>>;
+
+/// The elements that a run of index tensors chooses, as offsets in a block. A tensor that is
+/// constant in the run, such as the indices of other axes in a gather, counts once.
+class RunPlaces {
+ public:
+  /// Includes the indices of the next axis: `count` of them if `step` is not 0, else one.
+  void include(const Array& at, std::int64_t offset, std::int64_t step, std::int64_t count,
+               std::int64_t extent, bool wrap) {
+    std::int64_t loaded[kIndexRun];
+    const bool fixed = step == 0, direct = at.dtype == DType::i64 && step == 1;
+    const std::int64_t length = fixed ? 1 : count;
+    if (!direct) load_run(at.dtype, at.at(offset), step, length, loaded);
+    const auto* given = direct ? reinterpret_cast<const std::int64_t*>(at.at(offset)) : loaded;
+    if (wrap) {
+      for (std::int64_t i = 0; i < length; ++i)
+        loaded[i] = given[i] < 0 ? given[i] + extent : given[i];
+      given = loaded;
+    }
+    bool bad = false;
+    for (std::int64_t i = 0; i < length; ++i)
+      bad |= static_cast<std::uint64_t>(given[i]) >= static_cast<std::uint64_t>(extent);
+    if (bad && !outside_) note(at, offset, step, given, length, extent);
+    if (fixed && !varies_) {
+      base_ = base_ * extent + given[0];
+    } else if (fixed) {
+      for (std::int64_t i = 0; i < count; ++i) sum_[i] = sum_[i] * extent + given[0];
+    } else if (varies_) {
+      for (std::int64_t i = 0; i < count; ++i) sum_[i] = sum_[i] * extent + given[i];
+    } else {
+      for (std::int64_t i = 0; i < count; ++i) sum_[i] = base_ * extent + given[i];
+      varies_ = true;
+    }
+  }
+  const std::int64_t* places(std::int64_t count) {
+    if (!varies_) std::fill(sum_, sum_ + count, base_);
+    return sum_;
+  }
+  [[nodiscard]] const Outside& outside() const { return outside_; }
+
+ private:
+  void note(const Array& at, std::int64_t offset, std::int64_t step, const std::int64_t* given,
+            std::int64_t length, std::int64_t extent) {
+    const auto* const bad = std::find_if(
+        given, given + length, [&](std::int64_t from) { return from < 0 || from >= extent; });
+    std::int64_t index = 0;  // before it wrapped around
+    load_run(at.dtype, at.at(offset + (bad - given) * step), 1, 1, &index);
+    outside_ = {index, extent};
+  }
+
+  std::int64_t sum_[kIndexRun], base_ = 0;
+  bool varies_ = false;
+  Outside outside_;
+};
+
+/// Calls use(first place, step, places) for runs of rows [begin, end) of the first common axis,
+/// with the number of places of a run and their offsets in a block. Returns an index outside its
+/// axis, and does not call for its run; nothing if there is none.
+template <class Use>
+Outside over_places(const Indices& all, std::int64_t begin, std::int64_t end, const Use& use) {
   Extents part = all.common;
   if (!part.empty()) part[0] = end - begin;
   const auto offset = [&](const Run& run, std::size_t k) {
     return run.offsets[k] + (part.empty() ? 0 : begin * all.strides[k][0]);
   };
-  std::optional<std::pair<std::int64_t, std::int64_t>> outside;
-  std::int64_t given[kIndexRun], sum[kIndexRun];
+  const std::size_t axes = all.split.indexed.size();
+  Outside outside;
   for_each_run(part, all.strides, kIndexRun, [&](const Run& run) {
-    std::fill(sum, sum + run.length, 0);
-    for (std::size_t k = 0; k < all.split.indexed.size(); ++k) {
-      const Array& at = all.call.operand(all.first + k);
-      const std::int64_t extent = all.split.indexed[k];
-      load_run(at.dtype, at.at(offset(run, k)), run.steps[k], run.length, given);
-      for (std::int64_t i = 0; i < run.length; ++i) {
-        const std::int64_t from = all.wrap && given[i] < 0 ? given[i] + extent : given[i];
-        if ((from < 0 || from >= extent) && !outside) outside = {given[i], extent};
-        sum[i] = sum[i] * extent + from;
-      }
-    }
-    for (std::int64_t i = 0; i < run.length; ++i)
-      places[offset(run, all.split.indexed.size()) + i * run.steps[all.split.indexed.size()]] =
-          sum[i] * all.split.inner;
+    if (outside) return;
+    RunPlaces places;
+    for (std::size_t k = 0; k < axes; ++k)
+      places.include(all.call.operand(all.first + k), offset(run, k), run.steps[k], run.length,
+                     all.split.indexed[k], all.wrap);
+    outside = places.outside();
+    if (!outside) use(offset(run, axes), run.steps[axes], run.length, places.places(run.length));
   });
   return outside;
+}
+
+Status report(const Call& call, const std::pair<std::int64_t, std::int64_t>& outside) {
+  return fail_call(call, "PW1204",
+                   fmt::format("index {} is outside an axis of {}", outside.first, outside.second));
+}
+
+/// Calls over_places on several threads; the first index outside is reported.
+template <class Use>
+Status in_parallel(const Call& call, const Indices& all, const Use& use) {
+  const std::int64_t rows = all.common.empty() ? 1 : all.common[0];
+  const std::int64_t count = element_count(all.common), width = rows == 0 ? 0 : count / rows;
+  std::atomic<bool> fits = true;
+  parallel_for(rows, 1 + kIndexGrain / (width + 1), [&](std::int64_t begin, std::int64_t end) {
+    if (over_places(all, begin, end, use)) fits = false;
+  });
+  if (fits) return {};
+  const auto nothing = [](std::int64_t, std::int64_t, std::int64_t, const std::int64_t*) {};
+  return report(call, *over_places(all, 0, rows, nothing));
 }
 
 /// Returns the offsets in a block at which the chosen elements, or rows of `inner` elements, begin.
 Result<std::vector<std::int64_t>> chosen(const Call& call, const Split& split, std::size_t first) {
   const Indices all = indices_of(call, split, first);
   std::vector<std::int64_t> places(static_cast<std::size_t>(element_count(all.common)));
-  const std::int64_t rows = all.common.empty() ? 1 : all.common[0];
-  const std::int64_t width = rows == 0 ? 0 : static_cast<std::int64_t>(places.size()) / rows;
-  std::atomic<bool> fits = true;
-  parallel_for(rows, 1 + kIndexGrain / (width + 1), [&](std::int64_t begin, std::int64_t end) {
-    if (find_places(all, begin, end, places.data())) fits = false;
-  });
-  if (fits) return places;
-  const auto [index, extent] = *find_places(all, 0, rows, places.data());
-  return fail_call(call, "PW1204", fmt::format("index {} is outside an axis of {}", index, extent));
+  PW_TRY(in_parallel(
+      call, all,
+      [&](std::int64_t at, std::int64_t step, std::int64_t count, const std::int64_t* from) {
+        for (std::int64_t i = 0; i < count; ++i)
+          places[static_cast<std::size_t>(at + i * step)] = from[i] * split.inner;
+      }));
+  return places;
 }
 
 /// Calls `visit` with a function that copies `bytes` bytes; the usual sizes are compile-time
@@ -131,9 +196,26 @@ void with_bytes(std::int64_t bytes, const Visit& visit) {
   });
 }
 
+/// Copies each chosen row as its place is found, where none is needed twice.
+Status index_once(Call& call, const Array& x, const Split& split) {
+  Array& y = call.result();
+  const std::int64_t bytes = split.inner * size_of(y.dtype);
+  Status done;
+  with_bytes(bytes, [&](auto move) {
+    done = in_parallel(
+        call, indices_of(call, split, 1),
+        [&](std::int64_t at, std::int64_t step, std::int64_t count, const std::int64_t* from) {
+          for (std::int64_t i = 0; i < count; ++i)
+            move(y.data + (at + i * step) * bytes, x.data + from[i] * bytes);
+        });
+  });
+  return done;
+}
+
 Status index(Call& call) {
   const Array x = contiguous(call.operand(0));
   const Split split = split_of(call, x.extents, 1);
+  if (split.outer == 1) return index_once(call, x, split);
   auto places = PW_TRY(chosen(call, split, 1));
   Array& y = call.result();
   const auto count = static_cast<std::int64_t>(places.size());
@@ -209,12 +291,36 @@ void join_rows(const Split& split, const std::vector<std::int64_t>& places, cons
   if (!wide_y.empty()) store_run(y.dtype, y.data, 1, y.count(), to);
 }
 
-template <class F>
-void join(const Split& split, const std::vector<std::int64_t>& places, const Array& values,
-          const Array& y) {
-  if (!is_float(y.dtype)) return join_rows<std::int64_t, F>(split, places, values, y);
-  if (y.dtype == DType::f64) return join_rows<double, F>(split, places, values, y);
-  join_rows<float, F>(split, places, values, y);
+/// Joins single elements in order, as their places are found.
+template <class T, class F>
+Status join_each(const Call& call, const Indices& all, const Array& values, const Array& y) {
+  std::vector<T> wide_y, wide_values;
+  T* const to = elements(y, wide_y);
+  const T* const from = elements(values, wide_values);
+  const std::int64_t rows = all.common.empty() ? 1 : all.common[0];
+  const Outside outside = over_places(
+      all, 0, rows,
+      [&](std::int64_t at, std::int64_t step, std::int64_t count, const std::int64_t* places) {
+        for (std::int64_t i = 0; i < count; ++i)
+          to[places[i]] = F::of(to[places[i]], from[at + i * step]);
+      });
+  if (outside) return report(call, *outside);
+  if (!wide_y.empty()) store_run(y.dtype, y.data, 1, y.count(), to);
+  return {};
+}
+
+Status set_each(const Call& call, const Indices& all, const Array& values, const Array& y) {
+  const std::int64_t rows = all.common.empty() ? 1 : all.common[0], size = size_of(y.dtype);
+  Outside outside;
+  with_bytes(size, [&](auto move) {
+    outside = over_places(
+        all, 0, rows,
+        [&](std::int64_t at, std::int64_t step, std::int64_t count, const std::int64_t* places) {
+          for (std::int64_t i = 0; i < count; ++i)
+            move(y.data + places[i] * size, values.at(at + i * step));
+        });
+  });
+  return outside ? report(call, *outside) : Status();
 }
 
 /// Broadcasts the values to the elements to write, row-major, in the result's dtype.
@@ -229,30 +335,48 @@ Array spread(const Call& call, const Array& x, const Array& values) {
       {values.dtype, extents, broadcast_strides(values, extents), values.data, values.owner});
 }
 
+/// Rows to write, or single elements: with one outer place and rows of one element.
+struct Put {
+  const Call& call;
+  const Split split;
+  const Array values, y;
+  [[nodiscard]] bool singly() const { return split.outer == 1 && split.inner == 1; }
+  [[nodiscard]] Indices indices() const { return indices_of(call, split, 2); }
+};
+
+Status set(const Put& put) {
+  if (put.singly()) return set_each(put.call, put.indices(), put.values, put.y);
+  set_rows(put.split, PW_TRY(chosen(put.call, put.split, 2)), put.values, put.y);
+  return {};
+}
+
+template <class T, class F>
+Status join_as(const Put& put) {
+  if (put.singly()) return join_each<T, F>(put.call, put.indices(), put.values, put.y);
+  join_rows<T, F>(put.split, PW_TRY(chosen(put.call, put.split, 2)), put.values, put.y);
+  return {};
+}
+
+template <class F>
+Status join(const Put& put) {
+  if (!is_float(put.y.dtype)) return join_as<std::int64_t, F>(put);
+  return put.y.dtype == DType::f64 ? join_as<double, F>(put) : join_as<float, F>(put);
+}
+
 Status index_put(Call& call) {
   const Array& x = call.operand(0);
-  const Split split = split_of(call, x.extents, 2);
-  auto places = PW_TRY(chosen(call, split, 2));
-  const Array values = spread(call, x, call.operand(1));
-  Array& y = call.result();
-  copy(x, y);
+  const Put put{call, split_of(call, x.extents, 2), spread(call, x, call.operand(1)),
+                call.result()};
+  copy(x, put.y);
   const Attribute* reduce = call.graph.attribute(call.node, "reduce");
   const std::string how = reduce == nullptr ? "set" : std::get<std::string>(*reduce);
-  if (how == "set") {
-    set_rows(split, places, values, y);
-  } else if (how == "sum") {
-    join<scalar::add>(split, places, values, y);
-  } else if (how == "prod") {
-    join<scalar::mul>(split, places, values, y);
-  } else if (how == "amax") {
-    join<scalar::maximum>(split, places, values, y);
-  } else if (how == "amin") {
-    join<scalar::minimum>(split, places, values, y);
-  } else {
-    return fail_call(call, "PW1203", fmt::format("elements cannot be joined by `{}`", how),
-                     "set, sum, prod, amax, amin");
-  }
-  return {};
+  if (how == "set") return set(put);
+  if (how == "sum") return join<scalar::add>(put);
+  if (how == "prod") return join<scalar::mul>(put);
+  if (how == "amax") return join<scalar::maximum>(put);
+  if (how == "amin") return join<scalar::minimum>(put);
+  return fail_call(call, "PW1203", fmt::format("elements cannot be joined by `{}`", how),
+                   "set, sum, prod, amax, amin");
 }
 
 Status iota(Call& call) {

@@ -33,17 +33,38 @@ void over_lanes(const Lanes& lanes, const std::function<void(std::int64_t, std::
   parallel_for(lanes.count, 1 + kWorthAThread / (lanes.width + 1), work);
 }
 
+/// Scans neighbouring lanes together, some elements of each at a time.
 template <class T, class F>
 Status running(Call& call) {
+  constexpr std::int64_t kMost = 256;
   const Array x = contiguous(call.operand(0));
   Array& y = call.result();
   const Lanes lanes = lanes_of(x, call.axis("dim", -1, x.rank()));
+  if (lanes.width == 0) return {};
   over_lanes(lanes, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<T> row(static_cast<std::size_t>(lanes.width));
-    for (std::int64_t lane = begin; lane < end; ++lane) {
-      load_run(x.dtype, x.at(lanes.begin(lane)), lanes.step, lanes.width, row.data());
-      for (std::size_t i = 1; i < row.size(); ++i) row[i] = F::of(row[i - 1], row[i]);
-      store_run(y.dtype, y.at(lanes.begin(lane)), lanes.step, lanes.width, row.data());
+    T sums[kMost], row[kMost];
+    for (std::int64_t lane = begin; lane < end;) {
+      const std::int64_t at = lanes.begin(lane);
+      const std::int64_t beside = std::min({kMost, lanes.step - lane % lanes.step, end - lane});
+      if (lanes.step == 1) {
+        for (std::int64_t first = 0; first < lanes.width; first += kMost) {
+          const std::int64_t count = std::min(kMost, lanes.width - first);
+          load_run(x.dtype, x.at(at + first), 1, count, row);
+          if (first != 0) row[0] = F::of(sums[0], row[0]);
+          for (std::int64_t i = 1; i < count; ++i) row[i] = F::of(row[i - 1], row[i]);
+          sums[0] = row[count - 1];
+          store_run(y.dtype, y.at(at + first), 1, count, row);
+        }
+      } else {
+        load_run(x.dtype, x.at(at), 1, beside, sums);
+        store_run(y.dtype, y.at(at), 1, beside, sums);
+        for (std::int64_t i = 1; i < lanes.width; ++i) {
+          load_run(x.dtype, x.at(at + i * lanes.step), 1, beside, row);
+          for (std::int64_t k = 0; k < beside; ++k) sums[k] = F::of(sums[k], row[k]);
+          store_run(y.dtype, y.at(at + i * lanes.step), 1, beside, sums);
+        }
+      }
+      lane += beside;
     }
   });
   return {};
@@ -168,6 +189,28 @@ struct Prod {
   }
 };
 
+/// Multiplies the elements of neighbouring lanes one after another, so that vectors hold
+/// neighbours.
+template <class T>
+void multiply_across(const Array& x, const Array& y, const Lanes& lanes, std::int64_t width) {
+  constexpr std::int64_t kMost = 256;
+  over_lanes(lanes, [&](std::int64_t begin, std::int64_t end) {
+    T products[kMost], loaded[kMost];
+    for (std::int64_t lane = begin; lane < end;) {
+      const std::int64_t count = std::min({kMost, lanes.step - lane % lanes.step, end - lane});
+      std::fill(products, products + count, T(1));
+      for (std::int64_t i = 0; i < width; ++i) {
+        const std::byte* const at = x.at(lanes.begin(lane) + i * lanes.step);
+        if (x.dtype != kStoredAs<T>) load_run(x.dtype, at, 1, count, loaded);
+        const T* const row = x.dtype == kStoredAs<T> ? reinterpret_cast<const T*>(at) : loaded;
+        for (std::int64_t k = 0; k < count; ++k) products[k] = scalar::mul::of(products[k], row[k]);
+      }
+      store_run(y.dtype, y.at(lane), 1, count, products);
+      lane += count;
+    }
+  });
+}
+
 template <bool largest>
 struct ArgExtreme {
   template <class T>
@@ -184,6 +227,20 @@ Status reduction_of(Call& call) {
   const DType dtype = call.operand_dtype(0);
   if (!is_float(dtype)) return reduced_lanes<std::int64_t, R>(call);
   return dtype == DType::f64 ? reduced_lanes<double, R>(call) : reduced_lanes<float, R>(call);
+}
+
+Status prod(Call& call) {
+  const Array x = contiguous(call.operand(0));
+  const std::size_t axis = call.axis("dim", -1, x.rank());
+  const Lanes lanes = lanes_of(x, axis);
+  if (lanes.step == 1) return reduction_of<Prod>(call);
+  const std::int64_t width = call.covered(0, axis);
+  const auto multiply = [&](auto one) {
+    multiply_across<decltype(one)>(x, call.result(), lanes, width);
+    return Status();
+  };
+  if (!is_float(call.operand_dtype(0))) return multiply(std::int64_t{1});
+  return call.operand_dtype(0) == DType::f64 ? multiply(1.0) : multiply(1.0f);
 }
 
 template <bool largest>
@@ -208,7 +265,7 @@ constexpr KernelEntry kScans[] = {{Primitive::cumsum, scan<scalar::add>},
                                   {Primitive::topk, topk},
                                   {Primitive::argmax, arg_extreme<true>},
                                   {Primitive::argmin, arg_extreme<false>},
-                                  {Primitive::prod, reduction_of<Prod>}};
+                                  {Primitive::prod, prod}};
 
 }  // namespace
 

@@ -22,14 +22,16 @@ Status over_planes(const Array& x, const Array& y, std::int64_t in, std::int64_t
                    const Work& work) {
   const Array from = contiguous(x);
   const std::int64_t planes = in > 0 ? from.count() / in : out > 0 ? y.count() / out : 0;
+  const bool reads = from.dtype == kStoredAs<T>, writes = y.dtype == kStoredAs<T>;
   parallel_for(planes, 1 + kElementsWorthAThread / (in + out + 1),
                [&](std::int64_t begin, std::int64_t end) {
-                 std::vector<T> given(static_cast<std::size_t>(in)),
-                     made(static_cast<std::size_t>(out));
+                 std::vector<T> given(static_cast<std::size_t>(reads ? 0 : in)),
+                     made(static_cast<std::size_t>(writes ? 0 : out));
                  for (std::int64_t i = begin; i < end; ++i) {
-                   load_run(from.dtype, from.at(i * in), 1, in, given.data());
-                   work(i, given.data(), made.data());
-                   store_run(y.dtype, y.at(i * out), 1, out, made.data());
+                   if (!reads) load_run(from.dtype, from.at(i * in), 1, in, given.data());
+                   work(i, reads ? reinterpret_cast<const T*>(from.at(i * in)) : given.data(),
+                        writes ? reinterpret_cast<T*>(y.at(i * out)) : made.data());
+                   if (!writes) store_run(y.dtype, y.at(i * out), 1, out, made.data());
                  }
                });
   return {};
@@ -113,23 +115,19 @@ Status max_unpool(Call& call) {
                                              : run_max_unpool<float>(call);
 }
 
-/// Calls visit(place, begin of a row, its end, divisor) for the rows of all windows.
-template <class Visit>
-void over_means(const Means& m, const Visit& visit) {
-  std::int64_t place = 0;
-  for (const Stretch& z : m.axes[0]) {
-    for (const Stretch& y : m.axes[1]) {
-      for (const Stretch& x : m.axes[2]) {
-        const std::int64_t divisor = m.divisor != 0 ? m.divisor : z.count * y.count * x.count;
-        for (std::int64_t i = z.begin; i < z.end; ++i)
-          for (std::int64_t j = y.begin; j < y.end; ++j) {
-            const std::int64_t row = (i * m.in[1] + j) * m.in[2];
-            visit(place, row + x.begin, row + x.end, divisor);
-          }
-        ++place;
-      }
-    }
-  }
+/// Calls work(z, y, divisor) for the rows of windows of each place on the first two axes; the
+/// divisor is that of a row of stretches of one element.
+template <class Work>
+void over_window_rows(const Means& m, const Work& work) {
+  for (const Stretch& z : m.axes[0])
+    for (const Stretch& y : m.axes[1]) work(z, y, z.count * y.count);
+}
+
+/// Calls work(first place) for each row of elements in windows.
+template <class Work>
+void over_rows_inside(const Means& m, const Stretch& z, const Stretch& y, const Work& work) {
+  for (std::int64_t i = z.begin; i < z.end; ++i)
+    for (std::int64_t j = y.begin; j < y.end; ++j) work((i * m.in[1] + j) * m.in[2]);
 }
 
 /// Adds a row of a window; in several lanes if it is long, so that vectors hold them.
@@ -151,20 +149,26 @@ T sum_of(const T* x, std::int64_t n) {
 
 std::int64_t count_of(const Axes& axes) { return axes[0] * axes[1] * axes[2]; }
 
+/// Adds the rows of windows that lie beside each other, and then stretches of the sums, so that
+/// vectors hold neighbours.
 template <class T>
 Status pooled_means(Call& call, const Means& m) {
   const std::int64_t in = count_of(m.in), out = count_of(m.out);
   return over_planes<T>(
-      call.operand(0), call.results[0], in, out, [&](std::int64_t, const T* x, T* y) {
-        std::vector<std::int64_t> divisors(static_cast<std::size_t>(out), 1);
-        std::fill(y, y + out, T(0));
-        over_means(
-            m, [&](std::int64_t place, std::int64_t begin, std::int64_t end, std::int64_t divisor) {
-              y[place] += sum_of(x + begin, end - begin);
-              divisors[static_cast<std::size_t>(place)] = divisor;
-            });
-        for (std::int64_t i = 0; i < out; ++i)
-          y[i] /= static_cast<T>(divisors[static_cast<std::size_t>(i)]);
+      call.operand(0), call.results[0], in, out, [&](std::int64_t, const T* x, T* place) {
+        std::vector<T> kept(static_cast<std::size_t>(m.in[2]));
+        T* const sums = kept.data();
+        over_window_rows(m, [&](const Stretch& z, const Stretch& y, std::int64_t count) {
+          std::fill(kept.begin(), kept.end(), T(0));
+          over_rows_inside(m, z, y, [&](std::int64_t row) {
+            for (std::int64_t i = 0; i < m.in[2]; ++i) sums[i] += x[row + i];
+          });
+          const bool none = z.begin >= z.end || y.begin >= y.end;
+          for (const Stretch& s : m.axes[2]) {
+            const std::int64_t divisor = none ? 1 : m.divisor != 0 ? m.divisor : count * s.count;
+            *place++ = sum_of(sums + s.begin, s.end - s.begin) / static_cast<T>(divisor);
+          }
+        });
       });
 }
 
@@ -172,13 +176,21 @@ template <class T>
 Status spread_means(Call& call, const Means& m) {
   const std::int64_t in = count_of(m.in), out = count_of(m.out);
   return over_planes<T>(
-      call.operand(0), call.results[0], out, in, [&](std::int64_t, const T* y, T* x) {
+      call.operand(0), call.results[0], out, in, [&](std::int64_t, const T* place, T* x) {
+        std::vector<T> kept(static_cast<std::size_t>(m.in[2]));
+        T* const shares = kept.data();
         std::fill(x, x + in, T(0));
-        over_means(
-            m, [&](std::int64_t place, std::int64_t begin, std::int64_t end, std::int64_t divisor) {
-              const T share = y[place] / static_cast<T>(divisor);
-              for (std::int64_t i = begin; i < end; ++i) x[i] += share;
-            });
+        over_window_rows(m, [&](const Stretch& z, const Stretch& y, std::int64_t count) {
+          std::fill(kept.begin(), kept.end(), T(0));
+          for (const Stretch& s : m.axes[2]) {
+            const std::int64_t divisor = m.divisor != 0 ? m.divisor : count * s.count;
+            const T share = *place++ / static_cast<T>(divisor);
+            for (std::int64_t i = s.begin; i < s.end; ++i) shares[i] += share;
+          }
+          over_rows_inside(m, z, y, [&](std::int64_t row) {
+            for (std::int64_t i = 0; i < m.in[2]; ++i) x[row + i] += shares[i];
+          });
+        });
       });
 }
 
@@ -205,6 +217,56 @@ Status adaptive_avg_unpool(Call& call) {
   return in_real_type(call, m, spread_means<double>, spread_means<float>);
 }
 
+/// Blends b into a where a sample lies between two elements.
+template <class T>
+void blend(const T* a, const T* b, double share, std::int64_t n, T* to) {
+  const T more = static_cast<T>(share), less = T(1) - more;
+  for (std::int64_t i = 0; i < n; ++i) to[i] = less * a[i] + more * b[i];
+}
+
+/// The rows of an image sampled along its last axis. It keeps the last ones, because rows of the
+/// result that follow each other read the same.
+template <class T>
+class SampledRows {
+ public:
+  SampledRows(const std::vector<AxisSample>& samples, const Axes& in, bool linear)
+      : samples_(samples), in_(in), linear_(linear) {
+    for (Row& row : rows_) row.elements.resize(samples.size());
+  }
+  /// Starts with another image.
+  void begin(const T* image) {
+    image_ = image;
+    for (Row& row : rows_) row.number = -1;
+  }
+  const T* at(std::int64_t plane, std::int64_t line) {
+    const std::int64_t number = plane * in_[1] + line;
+    Row& row = rows_[static_cast<std::size_t>(plane % 2 * 2 + line % 2)];
+    if (row.number != number) sample(image_ + number * in_[2], row.elements.data());
+    row.number = number;
+    return row.elements.data();
+  }
+
+ private:
+  struct Row {
+    std::int64_t number = -1;
+    std::vector<T> elements;
+  };
+  void sample(const T* from, T* to) const {
+    for (const AxisSample& s : samples_) {
+      const T share = static_cast<T>(s.share);
+      *to++ = !linear_ || s.first == s.second
+                  ? from[s.first]
+                  : (T(1) - share) * from[s.first] + share * from[s.second];
+    }
+  }
+
+  const std::vector<AxisSample>& samples_;
+  const Axes in_;
+  const bool linear_;
+  const T* image_ = nullptr;
+  std::array<Row, 4> rows_;
+};
+
 template <class T>
 Status run_upsample(Call& call, bool linear) {
   const Array& x = call.operand(0);
@@ -216,22 +278,25 @@ Status run_upsample(Call& call, bool linear) {
   if (count_of(in) == 0 && y.count() > 0)
     return fail_call(call, "PW1203", "an empty image cannot be resized");
   return over_planes<T>(x, y, count_of(in), count_of(out), [&](std::int64_t, const T* from, T* to) {
-    const auto between = [linear](T a, T b, const AxisSample& s) {
-      if (!linear || s.first == s.second) return a;
-      return static_cast<T>((T(1) - static_cast<T>(s.share)) * a + static_cast<T>(s.share) * b);
+    SampledRows<T> rows(samples[2], in, linear);
+    rows.begin(from);
+    std::vector<T> far(static_cast<std::size_t>(out[2]));
+    const auto sampled = [&](std::int64_t plane, const AxisSample& r, T* row) {
+      const T* const near = rows.at(plane, r.first);
+      if (!linear || r.first == r.second)
+        std::copy_n(near, out[2], row);
+      else
+        blend(near, rows.at(plane, r.second), r.share, out[2], row);
     };
     for (const AxisSample& z : samples[0])
-      for (const AxisSample& r : samples[1])
-        for (const AxisSample& c : samples[2]) {
-          const auto row = [&](std::int64_t i, std::int64_t j) {
-            const T* const at = from + (i * in[1] + j) * in[2];
-            return between(at[c.first], at[c.second], c);
-          };
-          const auto plane = [&](std::int64_t i) {
-            return between(row(i, r.first), row(i, r.second), r);
-          };
-          *to++ = between(plane(z.first), plane(z.second), z);
+      for (const AxisSample& r : samples[1]) {
+        sampled(z.first, r, to);
+        if (linear && z.first != z.second) {
+          sampled(z.second, r, far.data());
+          blend(to, far.data(), z.share, out[2], to);
         }
+        to += out[2];
+      }
   });
 }
 Status upsample_nearest(Call& call) {
