@@ -230,6 +230,9 @@ class Samples:
             "scaled_dot_product_attention": (attention, (heads,) * 3, {}),
             "scaled_dot_product_attention (causal)": (attention, (heads,) * 3, {"is_causal": True}),
             "linear": (F.linear, (self.x[:128], self.y[:1024], self.x[0, :1024]), {}),
+            "add (a transpose)": (lambda x, y: x.t() + y, (self.x, self.y), {}),
+            "softmax (a transpose)": (lambda x: torch.softmax(x.t() * 0.5, 1), (self.x,), {}),
+            "add (channels last)": (lambda x, y: x + y.permute(0, 3, 1, 2), (self.image, self.image.permute(0, 2, 3, 1).contiguous()), {}),
             "layer_norm (columns)": (lambda x: F.layer_norm(x.t(), (x.shape[0],)), (self.x,), {}),
         }
 
