@@ -77,6 +77,9 @@ void EngineArgs::add_to(CLI::App& app, bool graph_required) {
   add_switch(app, "--programmatic-edges", stated.engine.programmatic_edges,
              "with --backend cuda: let a kernel of a captured graph start before its only "
              "predecessor ends (programmatic dependent launch, sm_90 or newer)");
+  add_switch(app, "--stream-weights", stated.engine.stream_weights,
+             "with --backend cuda: steps of at most 8 tokens run products in kernels that stream "
+             "weights and contain the norms, activations and rotations around them");
   add_setting(app, "--schedules", stated.engine.schedules, "FILE|none",
               "with --backend cuda: schedule table written by `pwr tune`, or none; default: the "
               "built-in table");

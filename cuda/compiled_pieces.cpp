@@ -21,15 +21,19 @@ namespace {
 /// of a kernel reads at one argument is constant there; `weight` gives its bytes, or 0.
 void make_waiting(PieceProgram& program, const std::function<std::int64_t(const Place&)>& weight) {
   std::map<std::string, std::map<std::size_t, std::int64_t>> constants;
-  for (const ProgramLaunch& launch : program.launches) {
-    if (launch.kind != LaunchNode::Kind::kernel) continue;
+  const auto each_kernel = [&](const auto& call) {
+    for (auto* launches : {&program.launches, &program.few})
+      for (ProgramLaunch& launch : *launches)
+        if (launch.kind == LaunchNode::Kind::kernel) call(launch);
+  };
+  each_kernel([&](const ProgramLaunch& launch) {
     const auto [known, first] = constants.try_emplace(launch.name);
     for (std::size_t i = 0; i < launch.reads.size(); ++i) {
       const std::int64_t bytes = weight(launch.reads[i]);
       if (bytes == 0) known->second.erase(i);
       if (bytes > 0 && first) known->second[i] = bytes;
     }
-  }
+  });
   std::map<std::string, std::string> renamed;
   for (Kernel& kernel : program.kernels) {
     const std::string before = kernel.name;
@@ -38,8 +42,7 @@ void make_waiting(PieceProgram& program, const std::function<std::int64_t(const 
     kernel = waiting(std::move(kernel), arguments);
     renamed[before] = kernel.name;
   }
-  for (ProgramLaunch& launch : program.launches)
-    if (launch.kind == LaunchNode::Kind::kernel) launch.name = renamed.at(launch.name);
+  each_kernel([&](ProgramLaunch& launch) { launch.name = renamed.at(launch.name); });
 }
 
 void make_waiting(AttentionKernels& attention) {
@@ -114,6 +117,17 @@ Status CompiledPieces::compile() {
   return task_.driver.load(kernels_);
 }
 
+/// Makes the program of a piece, with launches for few tokens if they are wanted and differ.
+Result<PieceProgram> CompiledPieces::program(const Graph& piece) {
+  ProgramOptions options{task_.options.grouping, asked_sizes(), schedules(), !task_.options.strict};
+  auto out = PW_TRY(make_program(piece, *host_, task_.driver, options));
+  if (!task_.options.stream_weights || task_.options.strict || !out.lacks.empty()) return out;
+  options.stream_weights = true;
+  auto few = PW_TRY(make_program(piece, *host_, task_.driver, options));
+  if (few.streamed > 0) out.add_few(std::move(few));
+  return out;
+}
+
 /// Compiles a class. Attention uses kernels if no library is called, or if whole steps are
 /// captured.
 Status CompiledPieces::compile(const PieceClass& c) {
@@ -128,9 +142,7 @@ Status CompiledPieces::compile(const PieceClass& c) {
                                   1 + task_.plan.speculative_tokens);
   // Splitting pieces are recorded only as a part of whole steps.
   if (c.capturable() || (c.splitting && task_.captures_steps() && !attention)) {
-    auto program = PW_TRY(
-        make_program(piece, *host_, task_.driver,
-                     {task_.options.grouping, asked_sizes(), schedules(), !task_.options.strict}));
+    auto program = PW_TRY(this->program(piece));
     if (task_.starts_early())
       make_waiting(program, [&](const Place& place) { return weight_bytes(c, place); });
     for (const std::string& why : program.notes) log_.note(why);

@@ -48,6 +48,7 @@ class CompiledPieces {
 
  private:
   Status compile(const PieceClass& piece_class);
+  Result<PieceProgram> program(const Graph& piece);
   void keep(const Kernel& kernel);
   [[nodiscard]] std::int64_t weight_bytes(const PieceClass& c, const Place& place) const;
   [[nodiscard]] std::vector<Symbols> asked_sizes() const;

@@ -32,7 +32,7 @@ Result<std::vector<LaunchNode>> LaunchRecorder::attention(PieceId piece, std::in
 Result<std::vector<LaunchNode>> LaunchRecorder::program(PieceId piece, std::int64_t tokens) const {
   const Symbols symbols = symbols_at(task_.plan, tokens);
   std::vector<LaunchNode> out;
-  for (const ProgramLaunch& launch : pieces_.class_of(piece).program.launches) {
+  for (const ProgramLaunch& launch : pieces_.class_of(piece).program.launches_for(tokens)) {
     auto made = PW_TRY(node(piece, launch, symbols, tokens));
     const bool nowhere =
         launch.kind == LaunchNode::Kind::copy && made.reads[0].address == made.writes[0].address;

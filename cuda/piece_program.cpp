@@ -10,6 +10,7 @@
 #include "base/try.hpp"
 #include "codegen/rowprogram/decisions.hpp"
 #include "cuda/compile.hpp"
+#include "cuda/joined_products.hpp"
 #include "cuda/kernels/matmul/product.hpp"
 #include "cuda/kernels/topk.hpp"
 #include "splitter/product.hpp"
@@ -29,12 +30,17 @@ class ProgramMaker {
   }
 
   Result<PieceProgram> run() {
+    find_views();
+    if (options_.stream_weights) join_products();
     for (const rows::RunUnit& unit : units_)
       if (unit.kind == rows::RunUnit::Kind::opaque) choose(unit.nodes.front());
     place_all();
-    for (const rows::RunUnit& unit : units_) {
-      if (read_by_a_call_.count(unit.nodes.front()) != 0) continue;
-      PW_TRY(add(unit));
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      if (read_by_a_call_.count(units_[i].nodes.front()) != 0) continue;
+      if (const auto joined = joined_.find(i); joined != joined_.end())
+        add_joined(joined->second);
+      else if (in_joined_.count(i) == 0)
+        PW_TRY(add(units_[i]));
     }
     copy_outputs();
     return std::move(out_);
@@ -60,8 +66,39 @@ class ProgramMaker {
     return out;
   }
 
+  /// Joins the products that stream their weights with their neighbours.
+  void join_products() {
+    ProductJoiner joiner(graph_, units_, [this](ValueId v) { return root(v); });
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      const NodeId n = units_[i].nodes.front();
+      const auto call =
+          units_[i].kind == rows::RunUnit::Kind::opaque ? product_call(graph_, n) : std::nullopt;
+      const auto transposition =
+          call ? transposition_of(n, graph_.operand(n, call->b)) : std::nullopt;
+      const auto product =
+          transposition ? tensor_product_of(graph_, n, true) : std::optional<TensorProduct>();
+      if (!product) continue;
+      std::vector<ValueId> operands;
+      for (ValueId v : graph_.operands(n)) operands.push_back(v);
+      operands[call->b] = graph_.operand(*transposition, 0);
+      auto joined = joiner.join(i, *product, operands, driver_.arch());
+      if (!joined) continue;
+      read_by_a_call_.insert(*transposition);
+      streamed_.insert(n);
+      in_joined_.insert(joined->units.begin(), joined->units.end());
+      joined_.emplace(joined->units.back(), std::move(*joined));
+    }
+  }
+
+  void add_joined(JoinedProduct& joined) {
+    ++out_.streamed;
+    add_launch(as_exact_as_needed(std::move(joined.kernel)), places(joined.reads),
+               places(joined.writes));
+  }
+
   /// Makes a product a library call if the driver supports it; b stays as stored if possible.
   void choose(NodeId n) {
+    if (streamed_.count(n) != 0) return;
     const auto product = product_call(graph_, n);
     if (!product) return;
     const auto transposition = transposition_of(n, graph_.operand(n, product->b));
@@ -180,13 +217,16 @@ class ProgramMaker {
     return v;
   }
 
-  void place_all() {
+  void find_views() {
     view_of_.resize(graph_.value_bound());
-    places_.resize(graph_.value_bound());
-    placed_.resize(graph_.value_bound());
     for (const rows::RunUnit& unit : units_)
       if (unit.kind == rows::RunUnit::Kind::view)
         view_of_[graph_.result(unit.nodes.front()).index] = graph_.operand(unit.nodes.front(), 0);
+  }
+
+  void place_all() {
+    places_.resize(graph_.value_bound());
+    placed_.resize(graph_.value_bound());
     for (std::size_t i = 0; i < graph_.inputs().size(); ++i)
       place(graph_.inputs()[i], {Place::Kind::input, i, {}});
     // Outputs are computed in their own place; a value returned twice is copied.
@@ -227,16 +267,16 @@ class ProgramMaker {
       case rows::RunUnit::Kind::view: return {};
       case rows::RunUnit::Kind::literal: return add_literal(unit.nodes.front());
       case rows::RunUnit::Kind::rows:
-        add_kernel(row_kernel(unit.program), unit.inputs, unit.outputs);
+        add_kernel(as_exact_as_needed(emit(unit.program, options_.schedules.of(unit.program))),
+                   unit.inputs, unit.outputs);
         return {};
       case rows::RunUnit::Kind::opaque: return add_opaque(unit);
     }
     return {};
   }
 
-  [[nodiscard]] Kernel row_kernel(const rows::RowProgram& program) const {
-    Kernel kernel = emit(program, options_.schedules.of(program));
-    return exact_ ? exact(std::move(kernel)) : kernel;
+  [[nodiscard]] Kernel as_exact_as_needed(Kernel kernel) const {
+    return exact_ ? exact(std::move(kernel)) : std::move(kernel);
   }
 
   Status add_opaque(const rows::RunUnit& unit) {
@@ -348,11 +388,14 @@ class ProgramMaker {
   const Driver& driver_;
   ProgramOptions options_;
   std::vector<rows::RunUnit> units_;
-  bool exact_ = false;               ///< the piece decides by computed numbers
-  std::map<NodeId, Call> calls_;     // products that the driver supports
-  std::map<NodeId, Own> own_;        // products on tensor cores
-  std::set<NodeId> read_by_a_call_;  // transpositions that are not run
-  std::string refused_;              // reason why the driver rejected a product
+  bool exact_ = false;                           ///< the piece decides by computed numbers
+  std::map<NodeId, Call> calls_;                 // products that the driver supports
+  std::map<NodeId, Own> own_;                    // products on tensor cores
+  std::set<NodeId> read_by_a_call_;              // transpositions that are not run
+  std::set<NodeId> streamed_;                    // products that stream their weights
+  std::map<std::size_t, JoinedProduct> joined_;  // by the unit in whose place they are launched
+  std::set<std::size_t> in_joined_;              // units that they run
+  std::string refused_;                          // reason why the driver rejected a product
   PieceProgram out_;
   std::vector<ValueId> view_of_;  // by value: the operand whose bytes it is
   std::vector<Place> places_;     // by value, for values that are not views
@@ -387,6 +430,38 @@ Result<LaunchNode> launch_node(const ProgramLaunch& launch, const Context& conte
     out.library = std::make_shared<LibraryCall>(
         LibraryCall{launch.name, launch.on_host, run, launch.product});
   return out;
+}
+
+const std::vector<ProgramLaunch>& PieceProgram::launches_for(std::int64_t tokens) const {
+  return few.empty() || tokens > kFewRows ? launches : few;
+}
+
+void PieceProgram::add_few(PieceProgram other) {
+  const auto moved = [&](std::vector<Place>& places) {
+    for (Place& place : places) {
+      if (place.kind == Place::Kind::scratch) place.index += scratch.size();
+      if (place.kind == Place::Kind::literal) place.index += literals.size();
+      if (place.kind == Place::Kind::zero) place.index += zeros.size();
+    }
+  };
+  for (ProgramLaunch& launch : other.launches) {
+    moved(launch.reads);
+    moved(launch.writes);
+  }
+  for (ScratchValue& value : other.scratch) value.of_few = true;
+  const auto append = [](auto& to, auto& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  append(scratch, other.scratch);
+  append(literals, other.literals);
+  append(zeros, other.zeros);
+  for (Kernel& kernel : other.kernels) {
+    const bool known = std::any_of(kernels.begin(), kernels.end(),
+                                   [&](const Kernel& k) { return k.name == kernel.name; });
+    if (!known) kernels.push_back(std::move(kernel));
+  }
+  few = std::move(other.launches);
+  streamed = other.streamed;
 }
 
 Result<PieceProgram> make_program(const Graph& piece, Backend& library, const Driver& driver,

@@ -41,16 +41,24 @@ struct ScratchValue {
   std::string name;
   TypeId type;
   std::size_t first = 0, last = 0;  ///< launches, inclusive
+  bool of_few = false;              ///< launches of `PieceProgram::few`
 };
 
 struct PieceProgram {
   std::vector<ProgramLaunch> launches;
+  /// Launches for at most kFewRows tokens, with the same places; empty: the others.
+  std::vector<ProgramLaunch> few;
   std::vector<ScratchValue> scratch;
   std::vector<Tensor> literals;
   std::vector<TypeId> zeros;       ///< tensors of one launch each, 0 before and after it
   std::vector<Kernel> kernels;     ///< kernels that its launches name
   std::vector<std::string> lacks;  ///< ops that no device code runs: the piece is not captured
   std::vector<std::string> notes;  ///< why products are our own kernels although there is a library
+  std::size_t streamed = 0;        ///< launches of streamed_product.hpp
+
+  [[nodiscard]] const std::vector<ProgramLaunch>& launches_for(std::int64_t tokens) const;
+  /// Takes the launches of another program of the piece for few tokens.
+  void add_few(PieceProgram other);
 };
 
 struct ProgramOptions {
@@ -60,6 +68,8 @@ struct ProgramOptions {
   ScheduleChoice schedules = {};
   /// Products that no library runs may sum in the order of tensor cores.
   bool tensor_cores = false;
+  /// Products stream their weights and join their neighbours: see joined_products.hpp.
+  bool stream_weights = false;
 };
 
 /// Makes the program of a piece. A product is a library call if the driver supports it, else a

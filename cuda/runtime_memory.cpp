@@ -10,6 +10,7 @@
 #include "backends/sequences.hpp"
 #include "base/hash.hpp"
 #include "base/try.hpp"
+#include "cuda/kernels/matmul/streamed_product.hpp"
 #include "exec/dispatch.hpp"
 #include "splitter/check_plan.hpp"
 
@@ -22,14 +23,15 @@ RuntimeMemory::~RuntimeMemory() {
 /// Returns the launches of each piece, and the values that live between them.
 Result<std::vector<PieceSchedule>> RuntimeMemory::scratch_schedules() const {
   const Symbols largest = symbols_at(task_.plan, task_.plan.max_tokens);
+  const Symbols few = symbols_at(task_.plan, std::min(task_.plan.max_tokens, kFewRows));
   const Context& context = task_.source.context();
   std::vector<PieceSchedule> schedules;
   for (const Piece& piece : task_.stitched.pieces) {
     const PieceProgram& program = pieces_.classes()[piece.piece_class.index].program;
     PieceSchedule& schedule = schedules.emplace_back();
-    schedule.launches = std::max<std::size_t>(program.launches.size(), 1);
+    schedule.launches = std::max<std::size_t>({program.launches.size(), program.few.size(), 1});
     for (const ScratchValue& s : program.scratch) {
-      auto extents = extents_of(context, s.type, largest,
+      auto extents = extents_of(context, s.type, s.of_few ? few : largest,
                                 [&] { return fmt::format("{} at value {}", piece.name, s.name); });
       if (!extents) return forward(extents);
       const DeviceTensor tensor{context.types[s.type].dtype, std::move(*extents), 0};
@@ -95,13 +97,15 @@ Status RuntimeMemory::check_workspace() const {
   };
   if (begin % 256 != 0) return refuse("is not aligned to 256 bytes");
   for (std::size_t i = 0; i < task_.stitched.pieces.size(); ++i) {
-    const std::vector<ProgramLaunch>& launches = pieces_.class_of(PieceId(i)).program.launches;
-    for (std::size_t l = 0; l < launches.size(); ++l) {
-      if (!launches[l].product) continue;
-      for (const Scratch& s : memory.scratch[i])
-        if (s.first <= l && l <= s.last && meets(s)) return refuse("is where " + s.name + " is");
-      for (const Slot& s : memory.slots)
-        if (s.first <= i && i <= s.last && meets(s)) return refuse("is where " + s.name + " is");
+    const PieceProgram& program = pieces_.class_of(PieceId(i)).program;
+    for (const auto* launches : {&program.launches, &program.few}) {
+      for (std::size_t l = 0; l < launches->size(); ++l) {
+        if (!(*launches)[l].product) continue;
+        for (const Scratch& s : memory.scratch[i])
+          if (s.first <= l && l <= s.last && meets(s)) return refuse("is where " + s.name + " is");
+        for (const Slot& s : memory.slots)
+          if (s.first <= i && i <= s.last && meets(s)) return refuse("is where " + s.name + " is");
+      }
     }
   }
   return {};

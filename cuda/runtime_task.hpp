@@ -19,6 +19,9 @@ struct RuntimeOptions {
   std::int64_t cached_tokens = 0;
   /// Kernels may start before their predecessors in a graph have ended, on sm_90 and newer.
   bool programmatic_edges = false;
+  /// Steps of few tokens use kernels that stream weights, and that join products with their
+  /// neighbours (joined_products.hpp). Not in strict runs.
+  bool stream_weights = false;
   /// Schedules tuned for the driver's architecture; null: default schedules.
   const ScheduleTable* schedules = nullptr;
 };

@@ -90,6 +90,7 @@ class CudaEngine final : public StepEngine {
     options.grouping.automatic = options_.fuse;
     options.cached_tokens = options_.cached_tokens;
     options.programmatic_edges = options_.programmatic_edges;
+    options.stream_weights = options_.stream_weights;
     options.schedules = schedules_.get();
     const auto start = std::chrono::steady_clock::now();
     auto runtime =

@@ -83,21 +83,22 @@ Result<std::vector<GraphVariant>> rewrite_ranges(const Graph& graph, const Loade
 
 namespace {
 
-void take_constants(std::vector<GraphVariant>& variants) {
-  for (GraphVariant& variant : variants) variant.at_load = pw::take_constants(variant.result.graph);
+void take_constants(std::vector<GraphVariant>& variants, const AtLoadOptions& options) {
+  for (GraphVariant& variant : variants)
+    variant.at_load = pw::take_constants(variant.result.graph, options);
 }
 
 }  // namespace
 
 Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const LoadedRules& rules,
                                                 const std::string& pipeline, const Log& log,
-                                                bool keep) {
+                                                bool keep, const AtLoadOptions& at_load) {
   if (pipeline.empty()) {
     std::vector<GraphVariant> one{{"",
                                    {{1, SymbolFact().max}, {}, false, graph, {}},
                                    {{"input", graph}},
                                    declared_tokens(graph)}};
-    take_constants(one);
+    take_constants(one, at_load);
     return one;
   }
   std::deque<std::vector<Version>> versions;  // one list for each range; their addresses are stable
@@ -117,7 +118,7 @@ Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const Loaded
     if (!variant.result.conditions.empty())
       log.say(conditions_line(variant.result, "a second graph"));
   }
-  take_constants(out);
+  take_constants(out, at_load);
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/passes/at_load.hpp"
 #include "pipeline/load.hpp"
 #include "rewriter/strategies/ranges.hpp"
 #include "viz/viz.hpp"
@@ -43,7 +44,8 @@ Result<std::vector<GraphVariant>> rewrite_ranges(const Graph& graph, const Loade
 /// Returns the original graph if no pipeline is named.
 Result<std::vector<GraphVariant>> make_variants(const Graph& graph, const LoadedRules& rules,
                                                 const std::string& pipeline, const Log& log,
-                                                bool keep = false);
+                                                bool keep = false,
+                                                const AtLoadOptions& at_load = {});
 /// Fails with PW1407 and `why` if there are several graphs.
 Status need_one(const std::vector<GraphVariant>& variants, const std::string& why);
 

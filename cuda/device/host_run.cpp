@@ -55,6 +55,7 @@ constexpr std::string_view kPrologue = R"cpp(
     return all;
   }
 #define pw_prefetch(p, bytes)
+#define pw_after_wait(p) (p)
 #define pw_wait_for_earlier() pw_host->wait_for_earlier(pw_accesses())
   template <class T>
   static inline void pw_count(int kind) {

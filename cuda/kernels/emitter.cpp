@@ -37,6 +37,17 @@ std::vector<std::string> parameters_of(const Kernel& kernel) {
   return out;
 }
 
+/// Returns the statements after the wait, one for each pointer. The compiler may assume that
+/// nothing writes what a `const __restrict__` pointer reads, and could read before the wait. It
+/// cannot read through a pointer that does not exist there.
+std::string pointers_after_wait(const Kernel& kernel) {
+  std::string out;
+  const std::vector<std::string> parameters = parameters_of(kernel);
+  for (std::size_t i = 0; i < kernel.arguments.size(); ++i)
+    out += fmt::format("{0} = pw_after_wait({0});\n", parameters.at(i));
+  return out;
+}
+
 }  // namespace
 
 std::string sanitised(std::string_view text) { return as_name(text.substr(0, 64)); }
@@ -147,6 +158,7 @@ Kernel waiting(Kernel kernel, const std::vector<ConstantArgument>& constants) {
     before += fmt::format("{}{}, {}ll);\n", kPrefetch, parameters.at(constant.argument),
                           std::min(constant.bytes, kMostPrefetched));
   before += kWait;
+  before += pointers_after_wait(kernel);
   rename(kernel, before);
   kernel.source.insert(body_of(kernel.source), before);
   return kernel;
@@ -156,7 +168,8 @@ bool waits_first(const Kernel& kernel) {
   const std::string_view source = kernel.source;
   std::size_t at = body_of(kernel.source);
   while (source.substr(at).starts_with(kPrefetch)) at = source.find('\n', at) + 1;
-  return source.substr(at).starts_with(kWait);
+  return source.substr(at).starts_with(kWait) &&
+         source.substr(at + kWait.size()).starts_with(pointers_after_wait(kernel));
 }
 
 std::string source_file(const Kernel& kernel) {

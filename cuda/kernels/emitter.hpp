@@ -109,8 +109,9 @@ struct ConstantArgument {
 [[nodiscard]] Kernel waiting(Kernel kernel, const std::vector<ConstantArgument>& constants = {});
 inline constexpr std::int64_t kMostPrefetched = std::int64_t{16} << 20;  // a third of an H100's L2
 /// Returns true if each thread waits for earlier kernels before it does anything else but prefetch,
-/// which neither reads nor writes. This proves that the kernel may start early: whatever it reads
-/// or writes, its predecessor has completed.
+/// which neither reads nor writes, and if its pointers exist only after the wait, so that the
+/// compiler cannot move a read before it. This proves that the kernel may start early: whatever it
+/// reads or writes, its predecessor has completed.
 [[nodiscard]] bool waits_first(const Kernel& kernel);
 /// Returns the text after prelude(): functions that the threads of a team call together.
 [[nodiscard]] std::string_view team_prelude();

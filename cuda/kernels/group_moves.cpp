@@ -221,9 +221,17 @@ void GroupMoves::write_group(const TeamLoop& loop, std::size_t g, int depth) {
   if (storage_.is_value(group.argument))
     return text_.line(depth, fmt::format("z{}[k] = {};", group.argument, words));
   ++kernel_.group_writes;
+  const std::string base = storage_.accesses().indices().print(group.base);
+  if (staged_ && staged_->argument == group.argument) {
+    // Every block stores it, so `first` is no condition.
+    constexpr std::string_view kFirst = "first && ";
+    const std::string condition =
+        live.starts_with(kFirst) ? fmt::format("if ({}) ", live.substr(kFirst.size())) : "";
+    return text_.line(depth, fmt::format("{}pw_keep(kept, (int)(({}) / {} - row0 * {}), 1, {});",
+                                         condition, base, kColumns, staged_->groups, words));
+  }
   const bool pair = paired(loop.passes, group, loop.team);
-  const std::string address =
-      fmt::format("p{} + ({})", group.argument, storage_.accesses().indices().print(group.base));
+  const std::string address = fmt::format("p{} + ({})", group.argument, base);
   if (pair) {
     record_pair(group.argument);
     return text_.line(depth, fmt::format("pw_write_pair({}, {}, t, {});", address, words,

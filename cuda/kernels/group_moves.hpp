@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "cuda/kernels/group_storage.hpp"
+#include "cuda/kernels/teams.hpp"
 #include "cuda/kernels/thread_text.hpp"
 
 namespace pw::cuda {
@@ -25,6 +27,9 @@ class GroupMoves {
   GroupMoves(const rows::RowProgram& program, Kernel& kernel, KernelText& text,
              GroupStorage& storage)
       : program_(program), kernel_(kernel), text_(text), storage_(storage) {}
+
+  /// Keeps a result in shared memory. Call it before anything is emitted.
+  void stage(const StagedResult& staged) { staged_ = staged; }
 
   /// Returns the prefix of the names of a loop's groups.
   [[nodiscard]] static std::string names(const rows::Statement& s);
@@ -59,6 +64,7 @@ class GroupMoves {
   Kernel& kernel_;
   KernelText& text_;
   GroupStorage& storage_;
+  std::optional<StagedResult> staged_;
   std::vector<GroupRead> read_;  ///< groups that an earlier phase has read
 };
 

@@ -55,26 +55,21 @@ class TeamEmitter {
         exchange_(kernel, text_) {}
 
   std::string run() {
-    const Block& body = program_.body;
-    TeamSize& size = storage_.size();
-    const int groups = size.groups(body), team = needed(body) * groups;
-    kernel_.team = team;
-    kernel_.rows_per_block = team > 32 ? 1 : std::max(kernel_.schedule.block / team, 1);
-    kernel_.threads = team * kernel_.rows_per_block;
-    kernel_.column_blocks =
-        kernel_.rows_per_block == 1 ? size.parts(body, team, kernel_.schedule) : 1;
-    Team all;
-    all.size = team;
-    all.groups = groups;
+    Team all = team();
+    kernel_.rows_per_block = all.size > 32 ? 1 : std::max(kernel_.schedule.block / all.size, 1);
+    kernel_.threads = all.size * kernel_.rows_per_block;
+    kernel_.column_blocks = kernel_.rows_per_block == 1
+                                ? storage_.size().parts(program_.body, all.size, kernel_.schedule)
+                                : 1;
     all.blocks = kernel_.column_blocks;
-    line(1, fmt::format("const int t = (int)threadIdx.x % {};", team));
+    line(1, fmt::format("const int t = (int)threadIdx.x % {};", all.size));
     if (kernel_.rows_per_block == 1) {
       line(1, "const long long row = blockIdx.x;");
       if (all.spread()) line(1, "const int part = blockIdx.y;");
     } else {
       line(1,
            fmt::format("const long long turn = (long long)blockIdx.x * {} + (int)threadIdx.x / {};",
-                       kernel_.rows_per_block, team));
+                       kernel_.rows_per_block, all.size));
       line(1, "const bool live = turn < rows;");
       line(1, "const long long row = live ? turn : rows - 1;");
       all.live = "live";
@@ -83,13 +78,33 @@ class TeamEmitter {
     // are needed.
     const std::string head = std::move(text_.out);
     text_.out.clear();
-    block(body, all, 1);
+    block(program_.body, all, 1);
     keep_accesses();
     return head + exchange_.declarations() +
            (kernel_.shared_bytes > 0 ? "  PW_KEPT(kept);\n" : "") + text_.out;
   }
 
+  RowsInBlock run_in_block(const StagedResult& staged) {
+    Team all = team();
+    kernel_.rows_per_block = 1;
+    kernel_.threads = all.size;
+    all.live = "first";
+    moves_.stage(staged);
+    line(2, "const int t = (int)threadIdx.x;");
+    block(program_.body, all, 2);
+    return {all.size, exchange_.declarations(), std::move(text_.out)};
+  }
+
  private:
+  [[nodiscard]] Team team() {
+    TeamSize& size = storage_.size();
+    Team all;
+    all.groups = size.groups(program_.body);
+    all.size = needed(program_.body) * all.groups;
+    kernel_.team = all.size;
+    return all;
+  }
+
   // ---- recorded accesses
   void keep_accesses() {
     auto tree = std::make_shared<AccessTree>();
@@ -384,13 +399,32 @@ class TeamEmitter {
   Exchange exchange_;
 };
 
+WithKeptValues with_kept_values(const rows::RowProgram& program, const Kernel& kernel) {
+  TeamSize size(program);
+  const int team = size.needed(program.body) * size.groups(program.body);
+  return keep_values(program, {team, most_kept_words(kernel.schedule, team)});
+}
+
 }  // namespace
 
 std::string emit_body(const rows::RowProgram& program, Kernel& kernel) {
-  TeamSize size(program);
-  const int team = size.needed(program.body) * size.groups(program.body);
-  const WithKeptValues kept = keep_values(program, {team, most_kept_words(kernel.schedule, team)});
+  const WithKeptValues kept = with_kept_values(program, kernel);
   return TeamEmitter(kept.program, kept.values, kernel).run();
+}
+
+std::optional<RowsInBlock> emit_in_block(const rows::RowProgram& program,
+                                         const StagedResult& staged) {
+  constexpr int kFewest = 64, kMost = 512;
+  Kernel kernel;
+  const WithKeptValues kept = with_kept_values(program, kernel);
+  RowsInBlock out = TeamEmitter(kept.program, kept.values, kernel).run_in_block(staged);
+  const auto by_element = [&](const ElementAccess& access) {
+    return access.store && access.argument == staged.argument;
+  };
+  const bool whole = kernel.shared_bytes == 0 &&
+                     std::none_of(kernel.elements.begin(), kernel.elements.end(), by_element);
+  if (!whole || out.threads < kFewest || out.threads > kMost) return std::nullopt;
+  return out;
 }
 
 }  // namespace pw::cuda

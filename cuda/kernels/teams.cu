@@ -34,6 +34,15 @@ PW_FUNCTION void pw_wait_for_earlier() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+// Returns the pointer, which the compiler must take for another one: no access through it moves
+// before an earlier wait.
+template <class T>
+PW_FUNCTION T* pw_after_wait(T* p) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("" : "+l"(p)::"memory");
+#endif
+  return p;
+}
 #define PW_SHARED(type, name, count) __shared__ type name[count]
 #define PW_KEPT(name) extern __shared__ __align__(1024) uint4 name[]
 #define PW_ALIGNED(p, bytes)

@@ -11,8 +11,11 @@ namespace {
 
 class Folding {
  public:
-  explicit Folding(Graph& graph)
-      : graph_(graph), constant_(graph.value_bound(), 0), work_(graph.value_bound(), 0) {}
+  Folding(Graph& graph, const AtLoadOptions& options)
+      : graph_(graph),
+        options_(options),
+        constant_(graph.value_bound(), 0),
+        work_(graph.value_bound(), 0) {}
 
   std::optional<Graph> run() {
     for (ValueId v : graph_.inputs()) constant_[v.index] = is_lasting_input(v) ? 1 : 0;
@@ -79,6 +82,24 @@ class Folding {
     return count;
   }
 
+  /// Returns true for the transposition of a matrix that only products read, as their right
+  /// operand.
+  [[nodiscard]] bool turns_for_products(NodeId n) const {
+    if (graph_.op_of(n).primitive != Primitive::transpose || graph_.op_of(n).has_body())
+      return false;
+    const ValueId turned = graph_.result(n);
+    const std::vector<NodeId> users = graph_.users(turned);
+    return !users.empty() && !graph_.is_output(turned) &&
+           std::all_of(users.begin(), users.end(), [&](NodeId user) {
+             const Primitive op = graph_.op_of(user).primitive;
+             const bool product =
+                 op == Primitive::mm || op == Primitive::addmm || op == Primitive::scaled_mm;
+             const std::vector<ValueId> operands = graph_.operands(user);
+             return product && operands[op == Primitive::addmm ? 2 : 1] == turned &&
+                    std::count(operands.begin(), operands.end(), turned) == 1;
+           });
+  }
+
   /// Finds the results that the remaining graph reads.
   void find_results(const std::vector<NodeId>& order) {
     std::vector<char> stays(graph_.node_bound(), 0);
@@ -86,7 +107,9 @@ class Folding {
       if (v.valid() && !graph_.is_input(v)) stays[graph_.producer(v).index] = 1;
     };
     for (NodeId n : order)
-      if (graph_.result_count(n) == 0 || constant_[graph_.result(n).index] == 0) stays[n.index] = 1;
+      if (graph_.result_count(n) == 0 || constant_[graph_.result(n).index] == 0 ||
+          (options_.keep_transpositions && turns_for_products(n)))
+        stays[n.index] = 1;
     for (ValueId v : graph_.outputs()) keep(v);
     std::vector<char> found(graph_.value_bound(), 0);
     for (auto n = order.rbegin(); n != order.rend(); ++n) {
@@ -137,6 +160,7 @@ class Folding {
   }
 
   Graph& graph_;
+  AtLoadOptions options_;
   std::vector<char> constant_, work_;  // by value
   std::vector<ValueId> results_;
   std::map<ValueId, std::string> names_;
@@ -145,8 +169,8 @@ class Folding {
 
 }  // namespace
 
-std::optional<Graph> take_constants(Graph& graph) {
-  std::optional<Graph> at_load = Folding(graph).run();
+std::optional<Graph> take_constants(Graph& graph, const AtLoadOptions& options) {
+  std::optional<Graph> at_load = Folding(graph, options).run();
   if (at_load) at_load->erase_dead();
   return at_load;
 }

@@ -119,7 +119,8 @@ Result<BenchReport> bench_model(const ContextPtr& context, const BenchRequest& r
   out.weighted = !request.histogram.empty();
   out.steps = PW_TRY(steps_of(request, graph));
   std::vector<GraphVariant> variants =
-      PW_TRY(make_variants(graph, rules, request.rules.pipeline, log));
+      PW_TRY(make_variants(graph, rules, request.rules.pipeline, log, false,
+                           {.keep_transpositions = request.engine.stream_weights}));
   PW_TRY(need_one(variants, "bench measures one graph: use a pipeline without ranges"));
   std::vector<PlannedStep> all;
   for (const MeasuredStep& m : out.steps) all.push_back(m.planned);

@@ -167,8 +167,10 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked,
 
   // Rewrite: a graph for each range.
   std::vector<GraphVariant> variants =
-      request.prepared ? request.prepared->variants
-                       : PW_TRY(make_variants(graph, rules, request.rules.pipeline, log, true));
+      request.prepared
+          ? request.prepared->variants
+          : PW_TRY(make_variants(graph, rules, request.rules.pipeline, log, true,
+                                 {.keep_transpositions = request.engine.stream_weights}));
   PW_TRY(check_variants(request, variants));
 
   // Split and plan.

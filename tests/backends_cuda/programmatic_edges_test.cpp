@@ -134,6 +134,12 @@ TEST_CASE("programmatic edges: a waiting kernel has a wait as its first statemen
       waiting(kernel_of("right", "", ""), {{1, 4 * kWords}, {2, std::int64_t{1} << 40}});
   CHECK(waits_first(fetches));
   CHECK(fetches.name != right().name);
+  // The compiler could read through another pointer before the wait.
+  cuda::Kernel moved = right();
+  const std::string second = "p1 = pw_after_wait(p1);\n";
+  REQUIRE(moved.source.find(second) != std::string::npos);
+  moved.source.erase(moved.source.find(second), second.size());
+  CHECK(!waits_first(moved));
   CHECK(
       fetches.source.find("{\npw_prefetch(p1, 64ll);\npw_prefetch(p2, 16777216ll);\npw_wait_for") !=
       std::string::npos);

@@ -1,0 +1,157 @@
+// Decides which neighbours of a product run in its kernel. Invariant: the kernel is launched in
+// place of the last of its units, and moving the others there passes no reader of their results.
+#include "cuda/joined_products.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace pw::cuda {
+
+using UnitKind = rows::RunUnit::Kind;
+
+ProductJoiner::ProductJoiner(const Graph& graph, const std::vector<rows::RunUnit>& units,
+                             std::function<ValueId(ValueId)> root)
+    : graph_(graph),
+      units_(units),
+      root_(std::move(root)),
+      unit_of_(graph.node_bound()),
+      readers_(graph.value_bound()),
+      returned_(graph.value_bound()),
+      taken_(units.size()) {
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    if (units_[i].kind == UnitKind::view) continue;
+    for (NodeId n : units_[i].nodes) {
+      unit_of_[n.index] = i;
+      for (ValueId v : graph_.operands(n)) {
+        if (!v.valid()) continue;
+        std::vector<std::size_t>& all = readers_[root_(v).index];
+        if (all.empty() || all.back() != i) all.push_back(i);
+      }
+    }
+  }
+  for (ValueId v : graph_.outputs()) returned_[root_(v).index] = 1;
+}
+
+/// Returns the group that computes a for this product alone.
+std::optional<std::size_t> ProductJoiner::before(std::size_t unit, ValueId a) const {
+  const ValueId from = root_(a);
+  if (graph_.is_input(from) || returned_[from.index] != 0) return std::nullopt;
+  const std::size_t maker = unit_of_[graph_.producer(from).index];
+  const bool alone = readers_[from.index] == std::vector<std::size_t>{unit};
+  if (!alone || taken_[maker] != 0 || units_[maker].kind != UnitKind::rows ||
+      !place(units_[maker].outputs, from))
+    return std::nullopt;
+  return maker;
+}
+
+/// Returns the group that alone reads y.
+std::optional<std::size_t> ProductJoiner::after(std::size_t unit, ValueId y) const {
+  const std::vector<std::size_t>& readers = readers_[y.index];
+  if (returned_[y.index] != 0 || readers.size() != 1 || readers[0] <= unit) return std::nullopt;
+  const rows::RunUnit& reader = units_[readers[0]];
+  const auto shows_y = [&](ValueId v) { return root_(v) == y; };
+  if (taken_[readers[0]] != 0 || reader.kind != UnitKind::rows ||
+      std::count_if(reader.inputs.begin(), reader.inputs.end(), shows_y) != 1)
+    return std::nullopt;
+  return readers[0];
+}
+
+/// Returns true if no unit up to `to` reads what the group before the product leaves in memory.
+bool ProductJoiner::may_move(std::size_t before, ValueId a, std::size_t to) const {
+  const std::vector<ValueId>& results = units_[before].outputs;
+  return std::all_of(results.begin(), results.end(), [&](ValueId v) {
+    if (v == root_(a)) return true;
+    const std::vector<std::size_t>& all = readers_[root_(v).index];
+    return std::all_of(all.begin(), all.end(),
+                       [&](std::size_t reader) { return reader == before || reader > to; });
+  });
+}
+
+std::optional<std::size_t> ProductJoiner::place(const std::vector<ValueId>& values,
+                                                ValueId v) const {
+  const auto at =
+      std::find_if(values.begin(), values.end(), [&](ValueId x) { return root_(x) == v; });
+  if (at == values.end()) return std::nullopt;
+  return static_cast<std::size_t>(at - values.begin());
+}
+
+std::optional<JoinedProduct> ProductJoiner::joined(std::size_t unit, const TensorProduct& product,
+                                                   const std::vector<ValueId>& operands,
+                                                   const Neighbours& with,
+                                                   std::string_view arch) const {
+  StreamedProduct streamed;
+  streamed.product = product;
+  JoinedProduct out;
+  std::vector<TypeId> results;
+  const ValueId y = graph_.result(units_[unit].nodes.back());
+  const auto read = [&](ValueId v, TypeId type) {
+    out.reads.push_back(v);
+    streamed.arguments.push_back(type);
+    return out.reads.size() - 1;
+  };
+  const auto inputs = [&](std::size_t of, std::optional<ValueId> but) {
+    const rows::RunUnit& group = units_[of];
+    JoinedProgram joined{&group.program, 0, {}};
+    for (std::size_t i = 0; i < group.inputs.size(); ++i) {
+      const bool through = but && root_(group.inputs[i]) == *but;
+      if (through) joined.through = i;
+      joined.arguments.push_back(through ? 0
+                                         : read(group.inputs[i], group.program.arguments[i].type));
+    }
+    return joined;
+  };
+  if (with.before) streamed.before = inputs(*with.before, std::nullopt);
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    streamed.operands.push_back(
+        with.before && i == product.a ? 0 : read(operands[i], product.operands[i]));
+  if (with.after) streamed.after = inputs(*with.after, y);
+  const auto write = [&](ValueId v, TypeId type) {
+    out.writes.push_back(v);
+    results.push_back(type);
+    return out.reads.size() + out.writes.size() - 1;
+  };
+  const auto outputs = [&](std::size_t of, JoinedProgram& joined, std::optional<ValueId> but) {
+    const rows::RunUnit& group = units_[of];
+    for (std::size_t i = 0; i < group.outputs.size(); ++i) {
+      const std::size_t argument = group.inputs.size() + i;
+      const bool through = but && group.outputs[i] == *but;
+      if (through) joined.through = argument;
+      joined.arguments.push_back(
+          through ? 0 : write(group.outputs[i], group.program.arguments[argument].type));
+    }
+  };
+  if (with.before) outputs(*with.before, *streamed.before, root_(operands[product.a]));
+  if (with.after)
+    outputs(*with.after, *streamed.after, std::nullopt);
+  else
+    streamed.result = write(y, product.result);
+  streamed.results = results.size();
+  streamed.arguments.insert(streamed.arguments.end(), results.begin(), results.end());
+  auto kernel = streamed_product(streamed, arch, graph_.context());
+  if (!kernel) return std::nullopt;
+  out.kernel = std::move(*kernel);
+  out.units = {unit};
+  for (const auto& other : {with.before, with.after})
+    if (other) out.units.push_back(*other);
+  std::sort(out.units.begin(), out.units.end());
+  return out;
+}
+
+std::optional<JoinedProduct> ProductJoiner::join(std::size_t unit, const TensorProduct& product,
+                                                 const std::vector<ValueId>& operands,
+                                                 std::string_view arch) {
+  const ValueId a = operands[product.a], y = graph_.result(units_[unit].nodes.back());
+  const auto first = before(unit, a), last = after(unit, y);
+  const std::array<Neighbours, 4> tries{{{first, last}, {{}, last}, {first, {}}, {{}, {}}}};
+  for (const Neighbours& with : tries) {
+    if (with.before && !may_move(*with.before, a, with.after.value_or(unit))) continue;
+    auto out = joined(unit, product, operands, with, arch);
+    if (!out) continue;
+    for (std::size_t taken : out->units) taken_[taken] = 1;
+    return out;
+  }
+  return std::nullopt;
+}
+
+}  // namespace pw::cuda

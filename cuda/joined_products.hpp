@@ -1,0 +1,56 @@
+// Joins a matrix product of few rows with the fusion groups before and after it, so that a kernel
+// computes all of them: a norm before the product, an activation or a rotation after it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "codegen/rowprogram/grouping.hpp"
+#include "cuda/kernels/matmul/streamed_product.hpp"
+
+namespace pw::cuda {
+
+/// The kernel of a product, and the values of its arguments.
+struct JoinedProduct {
+  Kernel kernel;
+  std::vector<ValueId> reads, writes;
+  std::vector<std::size_t> units;  ///< that it runs, ascending; it is launched in place of the last
+};
+
+class ProductJoiner {
+ public:
+  /// `root` returns the value whose bytes a view shows. All must outlive the joiner.
+  ProductJoiner(const Graph& graph, const std::vector<rows::RunUnit>& units,
+                std::function<ValueId(ValueId)> root);
+
+  /// Returns the kernel of a product that runs alone in `unit`, with as many of its neighbours as
+  /// possible. `operands` are its values, b as stored. Nothing if it has no such kernel. A unit is
+  /// joined once.
+  std::optional<JoinedProduct> join(std::size_t unit, const TensorProduct& product,
+                                    const std::vector<ValueId>& operands, std::string_view arch);
+
+ private:
+  struct Neighbours {
+    std::optional<std::size_t> before, after;
+  };
+  [[nodiscard]] std::optional<std::size_t> before(std::size_t unit, ValueId a) const;
+  [[nodiscard]] std::optional<std::size_t> after(std::size_t unit, ValueId y) const;
+  [[nodiscard]] bool may_move(std::size_t before, ValueId a, std::size_t to) const;
+  [[nodiscard]] std::optional<std::size_t> place(const std::vector<ValueId>& values,
+                                                 ValueId v) const;
+  [[nodiscard]] std::optional<JoinedProduct> joined(std::size_t unit, const TensorProduct& product,
+                                                    const std::vector<ValueId>& operands,
+                                                    const Neighbours& with,
+                                                    std::string_view arch) const;
+
+  const Graph& graph_;
+  const std::vector<rows::RunUnit>& units_;
+  std::function<ValueId(ValueId)> root_;
+  std::vector<std::size_t> unit_of_;               ///< by node
+  std::vector<std::vector<std::size_t>> readers_;  ///< by value that is no view: units, ascending
+  std::vector<char> returned_;                     ///< by value that is no view
+  std::vector<char> taken_;                        ///< by unit
+};
+
+}  // namespace pw::cuda

@@ -1,0 +1,221 @@
+#ifndef PW_STREAMED_PRODUCT
+#define PW_STREAMED_PRODUCT
+// Matrix products y = finish(x · wᵀ) of few rows of x. Their time is that of one read of w. Follows
+// teams.cu.
+//
+// Algorithm: SPLIT warps compute a column of y. Each thread reads groups of 8 neighbours of the
+// column's row of w, AHEAD groups before it multiplies them. The first groups of the next column
+// are under way while the last ones of a column are multiplied, so memory is never idle between
+// columns. Blocks have columns in turn.
+//
+// Invariant: a sum has the order of a reduction over DEPTH columns in a row program (teams.cpp).
+// Group c of 8 belongs to lane c mod LANES, a lane adds in ascending order, and lanes are combined
+// pairwise, the farthest first. A warp has the lanes of which (lane / 32) mod SPLIT is its number,
+// so neither SPLIT nor the number of blocks changes a bit. Products of 16-bit and 8-bit floats are
+// exact in f32, so a fused multiply-add is a multiplication and an addition.
+//
+// Cost: w is read once for each ROWS rows of x.
+
+struct pw_of_bf16 {
+  typedef unsigned short stored;
+  PW_FUNCTION float from(stored x) { return pw_from_bf16(x); }
+};
+struct pw_of_f16 {
+  typedef unsigned short stored;
+  PW_FUNCTION float from(stored x) { return pw_from_f16(x); }
+};
+struct pw_of_f8e4m3 {
+  typedef unsigned char stored;
+  PW_FUNCTION float from(stored x) { return pw_from_f8e4m3(x); }
+};
+struct pw_of_f8e5m2 {
+  typedef unsigned char stored;
+  PW_FUNCTION float from(stored x) { return pw_from_f8e5m2(x); }
+};
+
+// Reads words that no kernel writes and that are needed once: past the first-level cache. It is
+// volatile, so that the compiler keeps all reads of a thread under way instead of waiting for each.
+template <int N>
+PW_FUNCTION pw_words<N> pw_read_once(const void* p) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  pw_words<N> v;
+  if constexpr (N == 4)
+    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3])
+                 : "l"(p));
+  else
+    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(v.w[0]), "=r"(v.w[1])
+                 : "l"(p));
+  return v;
+#else
+  return pw_read<N>(p);
+#endif
+}
+
+// Returns group `group` of 8 elements of a row of DEPTH; elements beyond it are zeros. WIDE: each
+// group is whole and aligned. ONCE: see pw_read_once.
+template <class W, long long DEPTH, bool WIDE, bool ONCE>
+PW_FUNCTION pw_words<2 * sizeof(typename W::stored)> pw_group(const typename W::stored* row,
+                                                              long long group) {
+  constexpr int words = 2 * sizeof(typename W::stored);
+  if constexpr (WIDE && ONCE) {
+    return pw_read_once<words>(row + 8 * group);
+  } else if constexpr (WIDE) {
+    return pw_read<words>(row + 8 * group);
+  } else {
+    pw_words<words> v = {};
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      if (8 * group + e < DEPTH) pw_insert<typename W::stored>(v, e, pw_load(row, 8 * group + e));
+    }
+    return v;
+  }
+}
+
+// Returns `place` with its bits below `count`, a power of two, reversed.
+PW_FUNCTION constexpr int pw_reversed(int place, int count) {
+  int out = 0;
+  for (int bit = 1; bit < count; bit *= 2) out = out * 2 + (place / bit) % 2;
+  return out;
+}
+
+// Adds the sums of lanes as a binary counter does: the lanes come in bit-reversed order, in which
+// the pairs of the tree are neighbours.
+template <int ROWS>
+PW_FUNCTION void pw_count_up(float (&levels)[4][ROWS], float (&sums)[ROWS], int place) {
+#pragma unroll
+  for (int level = 0; level < 4; ++level) {
+    if ((place >> level) % 2 == 0) {
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r) levels[level][r] = sums[r];
+      return;
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) sums[r] = pw_sum<float>::of(levels[level][r], sums[r]);
+  }
+}
+
+// Combines the sums of the warps of a column, the farthest first; those of its first warp result.
+template <int SPLIT, int COUNT, class S>
+PW_FUNCTION void pw_meet_warps(S& meeting, int at, int part, int lane, float (&sums)[COUNT]) {
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) pw_put(meeting, at + (part * COUNT + i) * 32 + lane, sums[i]);
+  __syncthreads();
+  if (part != 0) return;
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) {
+    float all[SPLIT];
+#pragma unroll
+    for (int p = 0; p < SPLIT; ++p) all[p] = pw_at(meeting, at + (p * COUNT + i) * 32 + lane);
+#pragma unroll
+    for (int d = SPLIT / 2; d > 0; d /= 2) {
+#pragma unroll
+      for (int p = 0; p < d; ++p) all[p] = pw_sum<float>::of(all[p], all[p + d]);
+    }
+    sums[i] = all[0];
+  }
+}
+
+// Computes `turns` times PARTS columns of `count` rows, at most ROWS. x(row, group) returns a group
+// of x, column(turn, part) the row of w, and finish(row, turn, sums) takes the PARTS sums of a row.
+// All threads of the block call it. `meeting` has room for two turns of all warps, if SPLIT > 1.
+template <class W, int ROWS, int PARTS, int WARPS, int SPLIT, int LANES, int EACH, int AHEAD,
+          long long DEPTH, bool WIDE, long long BLOCKS, class S, class X, class Column,
+          class Finish>
+PW_FUNCTION void pw_stream(S& meeting, const typename W::stored* w, long long turns, int count,
+                           const X& x, const Column& column, const Finish& finish) {
+  constexpr int words = 2 * sizeof(typename W::stored);
+  constexpr int own = (LANES > 32 ? LANES / 32 : 1) / SPLIT, steps = own * EACH;
+  constexpr int teams = WARPS / SPLIT;
+  static_assert(own >= 1 && own <= 16 && steps % AHEAD == 0, "a ring of whole turns");
+  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+  const int part = warp % SPLIT, team = warp / SPLIT;
+  const auto group_at = [&](int step) -> long long {
+    const int m = pw_reversed(step / EACH, own) * SPLIT + part;
+    return 32 * m + lane + (long long)LANES * (step % EACH);
+  };
+  const auto has = [&](int step) {
+    return (LANES >= 32 || lane < LANES) && 8 * group_at(step) < DEPTH;
+  };
+  pw_words<words> ahead[AHEAD];
+  const auto fetch = [&](int step, long long turn, int p) {
+    ahead[step % AHEAD] = {};
+    if (turn < turns && has(step))
+      ahead[step % AHEAD] =
+          pw_group<W, DEPTH, WIDE, true>(w + column(turn, p) * DEPTH, group_at(step));
+  };
+  long long first = (long long)blockIdx.y * teams;
+#pragma unroll
+  for (int step = 0; step < AHEAD; ++step) fetch(step, first + team, 0);
+  for (int odd = 0; first < turns; first += BLOCKS * teams, odd ^= 1) {
+    const long long turn = first + team;
+    float sums[PARTS * ROWS];
+#pragma unroll
+    for (int p = 0; p < PARTS; ++p) {
+      float levels[4][ROWS], own_sums[ROWS];
+#pragma unroll
+      for (int step = 0; step < steps; ++step) {
+        if (step % EACH == 0) {
+#pragma unroll
+          for (int r = 0; r < ROWS; ++r) own_sums[r] = pw_sum<float>::start();
+        }
+        float values[8];
+#pragma unroll
+        for (int e = 0; e < 8; ++e)
+          values[e] = W::from(pw_take<typename W::stored>(ahead[step % AHEAD], e));
+        if (step + AHEAD < steps)
+          fetch(step + AHEAD, turn, p);
+        else if (p + 1 < PARTS)
+          fetch(step + AHEAD - steps, turn, p + 1);
+        else
+          fetch(step + AHEAD - steps, turn + BLOCKS * teams, 0);
+        if (has(step)) {
+#pragma unroll
+          for (int r = 0; r < ROWS; ++r) {
+            const pw_words<words> row = x(r < count ? r : count - 1, group_at(step));
+#pragma unroll
+            for (int e = 0; e < 8; ++e) {
+              if (WIDE || 8 * group_at(step) + e < DEPTH)
+                own_sums[r] =
+                    pw_fma(W::from(pw_take<typename W::stored>(row, e)), values[e], own_sums[r]);
+            }
+          }
+        }
+        if (step % EACH == EACH - 1) pw_count_up<ROWS>(levels, own_sums, step / EACH);
+      }
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r) sums[p * ROWS + r] = own_sums[r];
+    }
+    if constexpr (SPLIT > 1)
+      pw_meet_warps<SPLIT, PARTS * ROWS>(meeting, (odd * teams + team) * SPLIT * PARTS * ROWS * 32,
+                                         part, lane, sums);
+    if (part != 0) continue;
+#pragma unroll
+    for (int d = (LANES < 32 ? LANES : 32) / 2; d > 0; d /= 2) {
+#pragma unroll
+      for (int i = 0; i < PARTS * ROWS; ++i)
+        sums[i] = pw_pair<float, pw_sum<float>>(sums[i], d, lane);
+    }
+    // A row is finished by the lane of its number, which has no sum if there are fewer lanes.
+#pragma unroll
+    for (int d = LANES; d < ROWS; d *= 2) {
+#pragma unroll
+      for (int i = 0; i < PARTS * ROWS; ++i) {
+        const float other = __shfl_xor_sync(0xffffffffu, sums[i], d);
+        if (lane & d) sums[i] = other;
+      }
+    }
+    float mine[PARTS];
+#pragma unroll
+    for (int p = 0; p < PARTS; ++p) {
+      mine[p] = sums[p * ROWS];
+#pragma unroll
+      for (int r = 1; r < ROWS; ++r)
+        if (lane == r) mine[p] = sums[p * ROWS + r];
+    }
+    if (lane < count && turn < turns) finish(lane, turn, mine);
+  }
+}
+
+#endif

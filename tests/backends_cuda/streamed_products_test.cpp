@@ -1,0 +1,277 @@
+// Products of few rows that stream their weights, on the host: kernels of random shapes and joined
+// neighbours against the interpreter, which sums in the same order if the product is written as
+// `sum(x * w)`.
+#include <fmt/format.h>
+
+#include "backends/interpreter/interpreter.hpp"
+#include "backends/program.hpp"
+#include "base/hash.hpp"
+#include "codegen/toolchain.hpp"
+#include "cuda/device/host_driver.hpp"
+#include "cuda/kernels/matmul/product.hpp"
+#include "cuda/kernels/matmul/streamed_product.hpp"
+#include "cuda/runtime.hpp"
+#include "dsl/dsl.hpp"
+#include "splitter/plan.hpp"
+#include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/catch.hpp"
+
+using namespace pw;
+using namespace pw::test;
+
+namespace {
+
+/// A product as its op, and as a sum in the order of row programs.
+struct StreamedCase {
+  std::string op, sum;
+  std::int64_t rows = 0, depth = 0, columns = 0;
+};
+
+/// Returns the text of x · wᵀ in f32 as a reduction.
+std::string sum_of(const std::string& x, const std::string& w, std::int64_t depth,
+                   std::int64_t columns) {
+  return fmt::format(
+      "sum(f32(reshape({}){{shape = [n, 1, {}]}}) * f32(reshape({}){{shape = [1, {}, {}]}}))"
+      "{{dim = 2, keepdim = false}}",
+      x, depth, w, columns, depth);
+}
+
+StreamedCase random_case(Random& random) {
+  StreamedCase out;
+  out.rows = 1 + static_cast<std::int64_t>(random.below(9));
+  const std::int64_t deepest = random.below(8) == 0 ? 5000 : random.below(2) == 0 ? 700 : 70;
+  out.depth = 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(deepest)));
+  if (random.below(2) == 0) out.depth = (out.depth + 7) / 8 * 8;
+  out.columns = 1 + static_cast<std::int64_t>(random.below(deepest > 1000 ? 5 : 40));
+  const bool scaled = random.below(3) == 0;
+  const char* dtypes[] = {"bf16", "f16", "f8e4m3", "f8e5m2"};
+  const std::string dtype = dtypes[scaled ? 2 + random.below(2) : random.below(2)];
+  const std::string result = scaled ? random.below(2) == 0 ? "bf16" : "f32" : dtype;
+  const std::string head = fmt::format("graph g {{\n  in x: {0}[n, {1}], w: {0}[{2}, {1}]", dtype,
+                                       out.depth, out.columns);
+  const std::string turned = "  wt = transpose(w){dim0 = 0, dim1 = 1}\n";
+  const std::string sum = sum_of("x", "w", out.depth, out.columns);
+  if (scaled) {
+    const bool each = random.below(2) == 0;
+    const std::string scales = each ? fmt::format(", s: f32[n, 1], t: f32[{}]\n", out.columns)
+                                    : std::string(", s: f32[1], t: f32[1]\n");
+    out.op = head + scales + turned +
+             fmt::format("  y = scaled_mm(x, wt, s, t){{out = {}}}\n  out y\n}}\n", result);
+    out.sum = head + scales + fmt::format("  y = {}({} * (s * t))\n  out y\n}}\n", result, sum);
+  } else if (random.below(2) == 0) {
+    const std::string bias = fmt::format(", c: {}[{}]\n", dtype, out.columns);
+    out.op = head + bias + turned + "  y = addmm(c, x, wt)\n  out y\n}\n";
+    out.sum = head + bias + fmt::format("  y = {}({} + f32(c))\n  out y\n}}\n", dtype, sum);
+  } else {
+    out.op = head + "\n" + turned + "  y = mm(x, wt)\n  out y\n}\n";
+    out.sum = head + fmt::format("\n  y = {}({})\n  out y\n}}\n", dtype, sum);
+  }
+  return out;
+}
+
+/// The values of tensors, whatever their dtypes: the interpreter's results are f32.
+std::vector<std::vector<double>> values_of_all(const std::vector<Tensor>& tensors) {
+  std::vector<std::vector<double>> out;
+  for (const Tensor& t : tensors) out.push_back(values_of(t.view()));
+  return out;
+}
+
+struct StreamedKernel {
+  Graph graph;
+  NodeId node;
+  cuda::Kernel kernel;
+};
+
+StreamedKernel streamed_kernel(const ContextPtr& context, const std::string& text) {
+  Graph graph = need(parse_graph(context, text, "test"), *context);
+  const NodeId node = graph.producer(graph.outputs()[0]);
+  auto product = cuda::tensor_product_of(graph, node, true);
+  REQUIRE(product);
+  auto kernel =
+      cuda::streamed_product(cuda::StreamedProduct::alone(std::move(*product)), "sm_90", *context);
+  REQUIRE(kernel);
+  return {std::move(graph), node, std::move(*kernel)};
+}
+
+std::vector<std::vector<double>> interpreted(const Graph& graph, const std::vector<Tensor>& inputs,
+                                             const Symbols& symbols) {
+  std::vector<TensorView> views;
+  for (const Tensor& t : inputs) views.push_back(t.view());
+  RunContext run;
+  run.symbols = symbols;
+  return values_of_all(need(interpret(graph, views, run, Precision::single), graph.context()));
+}
+
+void check_random_products(std::size_t count, std::uint64_t seed) {
+  INFO("seed " << seed);
+  Random random(seed);
+  const ContextPtr context = library();
+  std::vector<StreamedCase> cases;
+  std::vector<StreamedKernel> made;
+  std::vector<cuda::Kernel> kernels;
+  while (cases.size() < count) {
+    cases.push_back(random_case(random));
+    made.push_back(streamed_kernel(context, cases.back().op));
+    kernels.push_back(made.back().kernel);
+  }
+  const auto host = cuda::HostKernels::build(kernels);
+  if (!host) FAIL(host.error().front().message);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    INFO(cases[i].op << cases[i].rows << " rows");
+    const Symbols symbols{{"n", cases[i].rows}};
+    const Graph& graph = made[i].graph;
+    const std::vector<Tensor> inputs = inputs_of(graph, symbols, seed + i);
+    std::vector<void*> pointers;
+    for (ValueId v : graph.operands(made[i].node)) {
+      const ValueId from = graph.is_input(v) ? v : graph.operand(graph.producer(v), 0);
+      const auto at = std::find(graph.inputs().begin(), graph.inputs().end(), from);
+      pointers.push_back(inputs[static_cast<std::size_t>(at - graph.inputs().begin())].data());
+    }
+    const ValueId y = graph.outputs()[0];
+    std::vector<Tensor> out;
+    out.emplace_back(context->types[graph.type(y)].dtype,
+                     need(extents_of(graph, y, symbols), *context));
+    pointers.push_back(out[0].data());
+    const auto done = host->run(made[i].kernel.name, pointers,
+                                std::vector<std::int64_t>{cases[i].rows}, random.below(1000));
+    if (!done) FAIL(done.error().front().message);
+    const Graph as_sum = need(parse_graph(context, cases[i].sum, "sum"), *context);
+    CHECK(difference(values_of_all(out), interpreted(as_sum, inputs, symbols)) == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("streamed products: random ragged shapes have the bits of a sum in the interpreter",
+          "[cuda][streamed]") {
+  if (host_compiler().empty()) return;
+  check_random_products(30, 49);
+}
+
+TEST_CASE("streamed products: 200 more shapes", "[cuda][streamed][slow]") {
+  if (host_compiler().empty()) return;
+  check_random_products(200, 20261129);
+}
+
+TEST_CASE("streamed products: the shape of a block has whole rings and all groups",
+          "[cuda][streamed]") {
+  for (std::int64_t depth = 1; depth < 40000; depth += depth < 3000 ? 1 : 97) {
+    for (const int warps : {2, 4, 8, 16}) {
+      const cuda::StreamShape s = cuda::stream_shape(depth, warps);
+      const int steps = std::max(s.lanes / 32, 1) / s.split * s.each;
+      REQUIRE(warps % s.split == 0);
+      REQUIRE(steps % s.ahead == 0);
+      REQUIRE(std::int64_t{s.lanes} * s.each * 8 >= depth);
+      REQUIRE(std::int64_t{s.lanes} * (s.each - 1) * 8 < depth);
+    }
+  }
+}
+
+namespace {
+
+/// One piece, planned for up to 24 rows, with products that stream their weights.
+struct StreamedPiece {
+  explicit StreamedPiece(const std::string& text)
+      : context(library()),
+        graph(need(parse_graph(context, text, "test"), *context)),
+        pieces(need(split(graph, {}), *context)),
+        plan(need(make_plan(pieces, graph, options()), *context)),
+        weights(graph, 3) {
+    cuda::RuntimeOptions how;
+    how.stream_weights = true;
+    runtime = need(cuda::Runtime::make(pieces, graph, plan, driver, how), *context);
+    need(runtime->load(weights), *context);
+    need(runtime->capture(), *context);
+  }
+  StreamedPiece(const StreamedPiece&) = delete;
+  static PlanOptions options() {
+    PlanOptions out;
+    out.max_tokens = 24;
+    out.capture_sizes = {1, 2, 4, 8, 16};
+    return out;
+  }
+  std::size_t nodes(std::int64_t tokens) const {
+    return need(runtime->record(PieceId(0), tokens), *context).nodes.size();
+  }
+  std::vector<std::vector<double>> run(std::int64_t tokens, bool pad) {
+    Step step;
+    step.sequences = {{0, tokens, 0}};
+    RunOptions run;
+    run.pad = pad;
+    run.poison = true;
+    return values_of_all(need(runtime->run(step, weights, run), *context).outputs);
+  }
+  /// The results of another text in the interpreter, with the same inputs.
+  std::vector<std::vector<double>> wanted(const std::string& text, std::int64_t tokens) {
+    const Graph other = need(parse_graph(context, text, "sum"), *context);
+    Step step;
+    step.sequences = {{0, tokens, 0}};
+    const Symbols symbols{{"n", tokens}};
+    std::vector<Tensor> inputs;
+    for (ValueId v : other.inputs())
+      inputs.push_back(need(weights.tensor(other.value_name(v), symbols, step), *context));
+    return interpreted(other, inputs, symbols);
+  }
+
+  ContextPtr context;
+  Graph graph;
+  StitchedGraph pieces;
+  Plan plan;
+  Weights weights;
+  cuda::HostDriver driver;
+  std::unique_ptr<cuda::Runtime> runtime;
+};
+
+/// A product of a text: its call, or its sum in the order of row programs.
+std::string product_of(bool as_sum, const std::string& x, const std::string& w, std::int64_t depth,
+                       std::int64_t columns) {
+  if (as_sum) return "bf16(" + sum_of(x, w, depth, columns) + ")";
+  return fmt::format("mm({}, transpose({}){{dim0 = 0, dim1 = 1}})", x, w);
+}
+
+/// What lies between two calls of attention in a decoder layer, with few heads and columns.
+std::string layer_text(bool as_sum) {
+  const auto mm = [&](const char* x, const char* w, std::int64_t depth, std::int64_t columns) {
+    return product_of(as_sum, x, w, depth, columns);
+  };
+  return "graph g {\n  symbol n in 1..24 tokens\n"
+         "  in x: bf16[n, 512], r: bf16[n, 512], p: i64[n]\n"
+         "  in weight ow: bf16[512, 512], uw: bf16[384, 512], dw: bf16[512, 192],"
+         " qw: bf16[192, 512], g: bf16[512], h: bf16[512], cs: bf16[24, 32]\n"
+         "  o = " +
+         mm("x", "ow", 512, 512) +
+         "\n"
+         "  s = o + r\n  a = rms_norm(s, g){eps = 1e-5}\n"
+         "  u = " +
+         mm("a", "uw", 512, 384) +
+         "\n"
+         "  m = silu_and_mul(u)\n"
+         "  d = " +
+         mm("m", "dw", 192, 512) +
+         "\n"
+         "  t = d + s\n  b = rms_norm(t, h){eps = 1e-5}\n"
+         "  qkv = " +
+         mm("b", "qw", 512, 192) +
+         "\n"
+         "  q, k, v = split(qkv){dim = 1, sizes = [96, 64, 32]}\n"
+         "  qr, kr = rotary_embedding(p, q, k, cs){head = 32}\n"
+         "  out t, qr, kr, v\n}\n";
+}
+
+}  // namespace
+
+TEST_CASE("streamed products: a layer between attentions is a kernel for each product",
+          "[cuda][streamed]") {
+  if (host_compiler().empty()) return;
+  StreamedPiece piece(layer_text(false));
+  CHECK(piece.nodes(1) == 4);
+  CHECK(piece.nodes(8) == 4);
+  CHECK(piece.nodes(16) > 4);
+  const std::string sum = layer_text(true);
+  for (const std::int64_t tokens : {1, 2, 3, 4, 5, 8}) {
+    INFO(tokens);
+    const auto wanted = piece.wanted(sum, tokens);
+    CHECK(difference(piece.run(tokens, true), wanted) == "");
+    CHECK(difference(piece.run(tokens, false), wanted) == "");
+  }
+}
