@@ -28,6 +28,10 @@ class Runtime {
   /// Copies weights and buffers to the device, each to its own memory. A second call uses other
   /// memory and makes earlier captures stale.
   Status load(Weights& weights);
+  /// Gives weights and buffers memory without contents, for recording alone.
+  Status reserve_weights() { return memory_.reserve_weights(); }
+  /// Returns the weights and buffers in device memory.
+  [[nodiscard]] std::vector<DeviceTensor> weights() const { return memory_.weights(); }
   /// Captures every captured piece at every size of the plan, then whole steps, largest first. Call
   /// it once, after load(); fails with PW1255 after the first step.
   Status capture();

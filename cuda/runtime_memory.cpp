@@ -220,6 +220,21 @@ Status RuntimeMemory::load(Weights& weights) {
   return {};
 }
 
+Status RuntimeMemory::reserve_weights() {
+  for (ValueId v : task_.source.inputs())
+    if (task_.stays(v) && !has_no_tensor(task_.source, v)) PW_TRY(allocate_value(v, "weights"));
+  return {};
+}
+
+std::vector<DeviceTensor> RuntimeMemory::weights() const {
+  std::vector<DeviceTensor> out;
+  for (ValueId v : task_.source.inputs()) {
+    if (!task_.stays(v) || has_no_tensor(task_.source, v)) continue;
+    if (auto weight = tensor(v, {})) out.push_back(std::move(*weight));
+  }
+  return out;
+}
+
 Status RuntimeMemory::poison() { return task_.driver.fill(arena_, kPoison, layout_.arena_bytes); }
 
 Status RuntimeMemory::write_valid(std::int64_t tokens) {

@@ -33,6 +33,11 @@ class RuntimeMemory {
   /// Copies weights and buffers to new memory.
   Status load(Weights& weights);
 
+  /// Allocates memory for weights and buffers, without contents.
+  Status reserve_weights();
+  /// Returns the weights and buffers in device memory.
+  [[nodiscard]] std::vector<DeviceTensor> weights() const;
+
   /// Fills the arena with the poison value.
   Status poison();
   /// Writes the number of valid tokens, if a launch reads it.

@@ -191,6 +191,53 @@ Table step_table(const QualityStep& step) {
   return table;
 }
 
+Cell micros_cell(double seconds) {
+  return real_cell(seconds, fmt::format("{:.2f}", seconds * 1e6));
+}
+
+/// The launches of a step, with the proof of each programmatic edge or the reason for a full one.
+Table edge_table(const cuda::StepSchedule& schedule) {
+  Table table({"launch",
+               "op",
+               "edge",
+               {"weights", "weight_bytes"},
+               {"others", "other_bytes"},
+               {"prefetched", "prefetched_bytes"},
+               {"full us", "full_seconds"},
+               {"as planned us", "seconds"},
+               "why"});
+  std::int64_t number = 0;
+  for (const cuda::ScheduledLaunch& l : schedule.launches)
+    table.add({number++, l.op, l.early ? "programmatic" : "full", l.weight_bytes, l.other_bytes,
+               l.prefetched, micros_cell(l.full_seconds), micros_cell(l.early_seconds), l.why});
+  return table;
+}
+
+Table schedule_table(const cuda::StepSchedule& s) {
+  using Launch = cuda::ScheduledLaunch;
+  Table table({"tokens",
+               "launches",
+               "programmatic",
+               {"weights", "weight_bytes"},
+               {"others", "other_bytes"},
+               "before the wait",
+               "prefetched",
+               {"full us", "full_seconds"},
+               {"as planned us", "seconds"}});
+  const std::int64_t weights = s.total(&Launch::weight_bytes);
+  const auto share = [&](std::int64_t bytes) {
+    const double part =
+        weights == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(weights);
+    return real_cell(part, percent(part));
+  };
+  table.add({s.tokens, static_cast<std::int64_t>(s.launches.size()),
+             static_cast<std::int64_t>(s.early()), weights, s.total(&Launch::other_bytes),
+             share(s.total(&Launch::early_bytes)), share(s.total(&Launch::prefetched)),
+             micros_cell(s.total(&Launch::full_seconds)),
+             micros_cell(s.total(&Launch::early_seconds))});
+  return table;
+}
+
 /// The products and attention of a plan on tensor cores, which run where no library is.
 std::vector<cuda::TensorReport> tensor_kernels(const CompiledGraph& compiled, std::int64_t tokens,
                                                const cuda::Disassembler& disassembler) {
@@ -411,6 +458,7 @@ QualityReport judge_compiled(const CompiledGraph& compiled, std::int64_t tokens,
                                     return n.kind == cuda::NodeReport::Kind::kernel;
                                   }));
   out.step = step;
+  out.schedule = compiled.schedule;
   out.tensor = tensor_kernels(compiled, tokens, disassembler);
   return out;
 }
@@ -420,6 +468,10 @@ Answer quality_answer(const QualityReport& report) {
   answer.add("kernels", kernel_table(report));
   answer.add("shortcomings", shortcoming_table(report));
   if (report.step) answer.add("step", step_table(*report.step));
+  if (report.schedule) {
+    answer.add("schedule", schedule_table(*report.schedule));
+    answer.add("edges", edge_table(*report.schedule));
+  }
   if (!report.tensor.empty()) answer.add("tensor", tensor_table(report.tensor));
   answer.add("nvrtc",
              report.nvrtc_version.empty() ? null_cell("absent") : Cell(report.nvrtc_version));

@@ -49,6 +49,7 @@ struct QualityReport {
   std::string nvrtc_version;  ///< instruction counts are comparable only between equal versions
   std::vector<QualityRow> rows;
   std::optional<QualityStep> step;
+  std::optional<cuda::StepSchedule> schedule = {};  ///< for a plan: launches and edges of a step
   std::vector<cuda::TensorReport> tensor = {};  ///< for a plan: kernels that replace library calls
   [[nodiscard]] std::size_t short_rows() const;
 };

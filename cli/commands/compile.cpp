@@ -66,12 +66,14 @@ void run_compile(const Options& options, const CompileArgs& args) {
   Graph graph = load(session, args.graph);
   name_tokens(graph, session.log());
   std::vector<GraphVariant> variants = session.need(
-      make_variants(graph, rules, args.rules.pipeline, session.log(), !args.dump.empty()));
+      make_variants(graph, rules, args.rules.pipeline, session.log(), !args.dump.empty(),
+                    {.keep_transpositions = args.compile.stream_weights}));
   session.need(need_one(variants, "`pwr opt -o` writes each to a file, which can be compiled"));
   CompileRequest request = args.compile;
   request.plan = args.plan.request(session);
   request.fuse = args.grouping == "auto";
   request.output = args.output;
+  request.schedule = args.quality.wanted;
   const CompiledGraph done =
       session.need(compile_graph(variants.front(), rules, request, session.log()));
   if (args.quality.wanted)
@@ -145,6 +147,10 @@ void add_compile_command(CLI::App& app, const Options& options) {
               "with a .pwx: the backend to compile for, as in `pwr run`");
   add_setting(*sub, "--driver", compile->driver, CLI::IsMember({"cuda", "host"}),
               "with a .pwx for cuda: the driver, cuda or host");
+  add_switch(*sub, "--stream-weights", compile->compile.stream_weights,
+             "with --quality: the launches of a step, as in `pwr run`");
+  add_switch(*sub, "--programmatic-edges", compile->compile.programmatic_edges,
+             "with --quality: the edges of a step, as in `pwr run`");
   add_switch(*sub, "--sources-only", compile->compile.sources_only, "do not call NVRTC");
   if (labs() != nullptr) labs()->add_quality_options(*sub, compile->quality);
   sub->footer(

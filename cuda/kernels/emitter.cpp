@@ -159,6 +159,7 @@ Kernel waiting(Kernel kernel, const std::vector<ConstantArgument>& constants) {
                           std::min(constant.bytes, kMostPrefetched));
   before += kWait;
   before += pointers_after_wait(kernel);
+  kernel.prefetched = constants;
   rename(kernel, before);
   kernel.source.insert(body_of(kernel.source), before);
   return kernel;

@@ -38,6 +38,12 @@ struct ElementAccess {
   friend bool operator==(const ElementAccess&, const ElementAccess&) = default;
 };
 
+/// An argument that no kernel writes, with its bytes.
+struct ConstantArgument {
+  std::size_t argument = 0;
+  std::int64_t bytes = 0;
+};
+
 struct Kernel {
   std::string name;               ///< k_ and a hash of the program: equal programs have equal names
   std::string op;                 ///< for people
@@ -58,6 +64,7 @@ struct Kernel {
   int threads = 0, rows_per_block = 0, column_blocks = 1;
   std::int64_t shared_bytes = 0;
   Schedule schedule;
+  std::vector<ConstantArgument> prefetched = {};  ///< before its wait, see waiting()
   // Statistics of the text: reads and writes by groups of columns (16 bytes if the group has them),
   // and accesses element by element, once for each reason.
   int group_reads = 0, group_writes = 0;
@@ -97,11 +104,6 @@ struct WrittenKernel {
 /// Returns the kernel, under another name, with IEEE arithmetic that keeps every rounding on any
 /// target. For graphs that decide by computed numbers: see rows::any_decides.
 [[nodiscard]] Kernel exact(Kernel kernel);
-/// An argument that no kernel writes, with its bytes.
-struct ConstantArgument {
-  std::size_t argument = 0;
-  std::int64_t bytes = 0;
-};
 /// Returns the kernel with a wait for earlier kernels as its first statement, under another name.
 /// Launched with a programmatic edge, it may start before its predecessor ends; launched otherwise,
 /// the wait is over at once. Below sm_90 the wait does nothing. Before the wait, the blocks

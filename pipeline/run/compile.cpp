@@ -94,6 +94,17 @@ Result<CompiledGraph> compile_graph(GraphVariant& variant, const LoadedRules& ru
   out.tokens_symbol = out.record.pieces->stitch.facts.tokens();
   out.tokens = options.tokens;
   out.nvrtc_version = nvrtc.version();
+  if (request.schedule) {
+    cuda::RuntimeOptions step;
+    step.strict = request.strict;
+    step.schedules = schedules.get();
+    step.grouping.automatic = request.fuse;
+    step.stream_weights = request.stream_weights;
+    step.programmatic_edges = request.programmatic_edges;
+    out.schedule =
+        PW_TRY(cuda::schedule_of(*out.record.pieces, variant.result.graph, out.record.plan,
+                                 request.archs.front(), out.tokens, step));
+  }
   PW_TRY(make_folder(request.output));
   PW_TRY(cuda::write_compiled(out.report, request.output,
                               plan_to_json(out.record.plan, *out.record.pieces)));

@@ -9,6 +9,7 @@
 
 #include "codegen/cache/cache.hpp"
 #include "cuda/device/cuda_driver.hpp"
+#include "cuda/step_schedule.hpp"
 #include "cuda/tuning.hpp"
 #include "pipeline/plan.hpp"
 #include "pipeline/run/record.hpp"
@@ -29,6 +30,8 @@ struct CompileRequest {
   std::string schedules;    ///< see ScheduleTable::named
   std::int64_t tokens = 0;  ///< token count for schedules; 0: the plan's largest capture size
   std::string output;       ///< the folder for sources, cubins, plan.json and the report
+  bool schedule = false;    ///< also record the step of `tokens` tokens, see CompiledGraph
+  bool stream_weights = false, programmatic_edges = false;  ///< of that step: cuda::RuntimeOptions
 };
 
 struct CompiledGraph {
@@ -38,8 +41,9 @@ struct CompiledGraph {
   std::string nvrtc_version;  ///< empty: absent
   /// The contents of a dump: passes if the variant has versions, pieces, and the plan.
   RunRecord record;
-  std::optional<CacheCounts> cache;  ///< if cubins were requested and NVRTC is available
-  std::string cache_problem;         ///< why cubins are not cached; empty if they are
+  std::optional<cuda::StepSchedule> schedule;  ///< of a step, for the first architecture
+  std::optional<CacheCounts> cache;            ///< if cubins were requested and NVRTC is available
+  std::string cache_problem;                   ///< why cubins are not cached; empty if they are
 };
 /// Compiles the kernels. Without NVRTC, writes sources only and logs that. Fails with PW1429 for an
 /// unsupported architecture.

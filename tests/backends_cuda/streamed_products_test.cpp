@@ -1,6 +1,8 @@
 // Products of few rows that stream their weights, on the host: kernels of random shapes and joined
 // neighbours against the interpreter, which sums in the same order if the product is written as
 // `sum(x * w)`.
+#include <cstdio>
+
 #include <fmt/format.h>
 
 #include "backends/interpreter/interpreter.hpp"
@@ -8,9 +10,11 @@
 #include "base/hash.hpp"
 #include "codegen/toolchain.hpp"
 #include "cuda/device/host_driver.hpp"
+#include "cuda/device/nvrtc.hpp"
 #include "cuda/kernels/matmul/product.hpp"
 #include "cuda/kernels/matmul/streamed_product.hpp"
 #include "cuda/runtime.hpp"
+#include "cuda/step_schedule.hpp"
 #include "dsl/dsl.hpp"
 #include "splitter/plan.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
@@ -274,4 +278,68 @@ TEST_CASE("streamed products: a layer between attentions is a kernel for each pr
     CHECK(difference(piece.run(tokens, true), wanted) == "");
     CHECK(difference(piece.run(tokens, false), wanted) == "");
   }
+}
+
+TEST_CASE("streamed products: kernels of a decoder's sizes compile without spills",
+          "[cuda][streamed]") {
+  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  if (!nvrtc.present()) {
+    WARN("SKIPPED: NVRTC is " << nvrtc.state());
+    return;
+  }
+  const ContextPtr context = library();
+  const auto text = [](std::int64_t depth, std::int64_t columns) {
+    return fmt::format(
+        "graph g {{\n  in x: bf16[n, {0}], w: bf16[{1}, {0}]\n  wt = transpose(w){{dim0 = 0, "
+        "dim1 = 1}}\n  y = mm(x, wt)\n  out y\n}}\n",
+        depth, columns);
+  };
+  for (const auto& [depth, columns] : {std::pair(2048, 2048), std::pair(8192, 2048)}) {
+    const cuda::Kernel kernel = streamed_kernel(context, text(depth, columns)).kernel;
+    const auto cubin = nvrtc.compile(cuda::source_file(kernel), kernel.name, {"sm_90", false});
+    if (!cubin) FAIL(cubin.error().front().message);
+    std::printf("%d x %d: %d registers\n", columns, depth, cubin->usage.registers);
+    CHECK_FALSE(cubin->usage.spills());
+  }
+  // As in a layer, with neighbours.
+  StreamedPiece piece(layer_text(false));
+  for (const cuda::Kernel& kernel : piece.runtime->kernels()) {
+    if (kernel.source.find("pw_stream<") == std::string::npos) continue;
+    const auto cubin = nvrtc.compile(cuda::source_file(kernel), kernel.name, {"sm_90", false});
+    if (!cubin) FAIL(cubin.error().front().message);
+    std::printf("%s: %d registers\n", kernel.op.c_str(), cubin->usage.registers);
+    CHECK_FALSE(cubin->usage.spills());
+  }
+}
+
+TEST_CASE("streamed products: a schedule states each edge, its bytes, and its modelled time",
+          "[cuda][streamed]") {
+  const ContextPtr context = library();
+  const Graph graph = need(parse_graph(context, layer_text(false), "test"), *context);
+  const StitchedGraph pieces = need(split(graph, {}), *context);
+  const Plan plan = need(make_plan(pieces, graph, StreamedPiece::options()), *context);
+  cuda::RuntimeOptions options;
+  options.stream_weights = options.programmatic_edges = true;
+  const cuda::StepSchedule s =
+      need(cuda::schedule_of(pieces, graph, plan, "sm_90", 1, options), *context);
+  using Launch = cuda::ScheduledLaunch;
+  REQUIRE(s.launches.size() == 4);
+  CHECK(s.early() == 3);
+  CHECK(s.launches[0].why == "it has no predecessor");
+  CHECK(s.launches[1].why ==
+        "only a prefetch of weights precedes its wait, and its only predecessor is mm, launch 0");
+  // The products' weights and gains, and the table of the rotation.
+  CHECK(s.total(&Launch::weight_bytes) ==
+        2 * (512 * 512 + 384 * 512 + 512 * 192 + 192 * 512 + 2 * 512 + 24 * 32));
+  CHECK(s.total(&Launch::early_bytes) == s.total(&Launch::weight_bytes) - 2 * 512 * 512);
+  CHECK(s.total(&Launch::prefetched) == s.total(&Launch::early_bytes));
+  CHECK(s.total(&Launch::early_seconds) > 0);
+  options.programmatic_edges = false;
+  const cuda::StepSchedule full =
+      need(cuda::schedule_of(pieces, graph, plan, "sm_90", 1, options), *context);
+  CHECK(full.early() == 0);
+  CHECK(full.total(&Launch::early_seconds) == full.total(&Launch::full_seconds));
+  const cuda::StepSchedule many =
+      need(cuda::schedule_of(pieces, graph, plan, "sm_90", 16, options), *context);
+  CHECK(many.launches.size() > 4);
 }

@@ -55,6 +55,30 @@ TEST_CASE("at load: sums and transpositions of weights, each read as a weight af
   }
 }
 
+TEST_CASE("at load: transpositions that products read as stored may stay", "[graph]") {
+  const auto context = library();
+  const auto graph = [&] {
+    return graph_of(context, R"(
+    in x: bf16[n, 8]
+    in weight m: bf16[16, 8], v: bf16[16, 8], c: bf16[16]
+    b = transpose(m){dim0 = 0, dim1 = 1}
+    d = transpose(v + v){dim0 = 0, dim1 = 1}
+    e = transpose(v){dim0 = 0, dim1 = 1}
+    z = mm(x, b)
+    u = addmm(c, x, d)
+    w = mm(x, relu(e))
+    out z, u, w)");
+  };
+  Graph moved = graph(), kept = graph();
+  REQUIRE(take_constants(moved));
+  CHECK(ops_of(moved) == Names{"mm", "addmm", "mm"});
+  const std::optional<Graph> at_load = take_constants(kept, {.keep_transpositions = true});
+  REQUIRE(at_load);
+  CHECK(verify(kept).empty());
+  CHECK(ops_of(kept) == Names{"transpose", "transpose", "mm", "addmm", "mm"});
+  CHECK(ops_of(*at_load) == Names{"add", "transpose", "relu"});
+}
+
 TEST_CASE("at load: what a step decides stays, as do views in place and what is returned",
           "[graph]") {
   const auto context = library();

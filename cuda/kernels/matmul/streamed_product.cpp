@@ -131,6 +131,11 @@ class StreamedWriter {
         before_->declarations, aliases(*s_.before), before_->body);
   }
 
+  /// Returns the groups that a thread reads ahead. With many rows, sums take these registers.
+  [[nodiscard]] int ahead(int rows) const {
+    return rows == kRows && shape_.ahead % 2 == 0 ? shape_.ahead / 2 : shape_.ahead;
+  }
+
   /// Emits the calls for at most `rows` rows.
   [[nodiscard]] std::string calls(int rows) const {
     std::string out;
@@ -140,7 +145,7 @@ class StreamedWriter {
           "    pw_stream<{}, {}, {}, {}, {}, {}, {}, {}, {}LL, {}, {}LL>(meeting, q{}, {}LL, "
           "count, x, column_{}, finish_{});\n",
           element(), rows, turns_[i].parts, shape_.warps, shape_.split, shape_.lanes, shape_.each,
-          shape_.ahead, p_.depth, wide(), blocks(), s_.operands[p_.b], turns_[i].count, i, i);
+          ahead(rows), p_.depth, wide(), blocks(), s_.operands[p_.b], turns_[i].count, i, i);
     }
     return out;
   }
@@ -204,6 +209,8 @@ class StreamedWriter {
         calls(2), calls(kRows));
     Kernel out = written(text);
     out.source = fmt::format("{}\n{}", streamed_prelude(), out.source);
+    out.schedule.resident = resident();
+    out.group_reads = shape_.ahead;
     out.shared_bytes = before_ ? kRows * groups() * 16 : 0;
     return out;
   }

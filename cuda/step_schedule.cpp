@@ -1,0 +1,148 @@
+// Makes a runtime on a device without memory or kernels, and records a step. The model of times is
+// stream_model.hpp; keys and values of earlier tokens are not counted, because their number is not
+// a part of the graph.
+#include "cuda/step_schedule.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/division.hpp"
+#include "base/try.hpp"
+#include "cuda/device/host_driver.hpp"
+#include "cuda/kernels/matmul/stream_model.hpp"
+#include "cuda/runtime.hpp"
+
+namespace pw::cuda {
+namespace {
+
+/// Gives out addresses of memory that does not exist.
+class ImaginedDriver final : public HostDriver {
+ public:
+  explicit ImaginedDriver(std::string_view arch) : HostDriver({.libraries = false}), arch_(arch) {}
+  [[nodiscard]] std::string device() const override { return "an imagined " + arch_; }
+  [[nodiscard]] std::string arch() const override { return arch_; }
+  Result<Address> allocate(std::int64_t bytes) override {
+    constexpr Address kAligned = 256;
+    const Address out = next_;
+    next_ += (static_cast<Address>(std::max<std::int64_t>(bytes, 1)) + kAligned - 1) / kAligned *
+             kAligned;
+    return out;
+  }
+  void release(Address) override {}
+  Status write(Address, const void*, std::int64_t) override { return {}; }
+  Status read(void*, Address, std::int64_t) override { return {}; }
+  Status fill(Address, int, std::int64_t) override { return {}; }
+  Status load(std::span<const Kernel>) override { return {}; }
+
+ private:
+  std::string arch_;
+  Address next_ = Address{1} << 20;
+};
+
+class StepDescriber {
+ public:
+  StepDescriber(const Runtime& runtime, std::string_view arch)
+      : machine_(stream_machine(arch)), weights_(runtime.weights()) {
+    for (const Kernel& kernel : runtime.kernels()) {
+      kernels_.emplace(kernel.name, &kernel);
+      if (waits_first(kernel)) waiting_.insert(kernel.name);
+    }
+  }
+
+  StepSchedule run(const RecordedGraph& graph, std::int64_t tokens) const {
+    StepSchedule out;
+    out.tokens = tokens;
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) out.launches.push_back(launch(graph, i));
+    return out;
+  }
+
+ private:
+  [[nodiscard]] const Kernel* kernel_of(const LaunchNode& node) const {
+    const auto found = kernels_.find(node.name);
+    return node.kind == LaunchNode::Kind::kernel && found != kernels_.end() ? found->second
+                                                                            : nullptr;
+  }
+  [[nodiscard]] bool is_weight(const DeviceTensor& tensor) const {
+    return std::any_of(weights_.begin(), weights_.end(), [&](const DeviceTensor& weight) {
+      return weight.address == tensor.address && tensor.address != 0;
+    });
+  }
+
+  [[nodiscard]] ScheduledLaunch launch(const RecordedGraph& graph, std::size_t i) const {
+    const LaunchNode& node = graph.nodes[i];
+    const Kernel* kernel = kernel_of(node);
+    ScheduledLaunch out;
+    out.op = kernel != nullptr ? kernel->op : node.name;
+    for (const DeviceTensor& t : node.reads)
+      (is_weight(t) ? out.weight_bytes : out.other_bytes) += t.bytes();
+    for (const DeviceTensor& t : node.writes) out.other_bytes += t.bytes();
+    out.early = node.early;
+    if (kernel != nullptr)
+      for (const ConstantArgument& c : kernel->prefetched)
+        out.prefetched += std::min(c.bytes, kMostPrefetched);
+    if (!node.early) out.prefetched = 0;
+    out.early_bytes = node.early ? out.weight_bytes : 0;
+    out.why = node.early ? proof(graph, i, out) : why_not_early(graph, i, waiting_);
+    const StreamedLaunch model = modelled(node, kernel, out);
+    out.full_seconds = seconds_of(machine_, model, StreamEdge::full);
+    const StreamEdge early = out.prefetched > 0 ? StreamEdge::reads_first : StreamEdge::waits_first;
+    out.early_seconds = seconds_of(machine_, model, node.early ? early : StreamEdge::full);
+    return out;
+  }
+
+  /// States what instantiation checks: see check_early.
+  [[nodiscard]] std::string proof(const RecordedGraph& graph, std::size_t i,
+                                  const ScheduledLaunch& launch) const {
+    const LaunchNode& before = graph.nodes[graph.nodes[i].after[0]];
+    const Kernel* kernel = kernel_of(before);
+    return fmt::format("only {} precedes its wait, and its only predecessor is {}, launch {}",
+                       launch.prefetched > 0 ? "a prefetch of weights" : "nothing",
+                       kernel != nullptr ? kernel->op : before.name, graph.nodes[i].after[0]);
+  }
+
+  static StreamedLaunch modelled(const LaunchNode& node, const Kernel* kernel,
+                                 const ScheduledLaunch& launch) {
+    constexpr std::int64_t kReadBytes = 16, kMostThreads = 1024;  // of 64 registers
+    StreamedLaunch out;
+    out.bytes = launch.weight_bytes + launch.other_bytes;
+    if (kernel == nullptr) {  // a call is assumed to fill the device
+      out.blocks = 132;
+      out.ahead = kReadBytes * kMostThreads;
+      return out;
+    }
+    out.blocks = std::max<std::int64_t>(
+        ceil_div(node.params.front(), kernel->rows_per_block) * kernel->column_blocks, 1);
+    out.resident =
+        kernel->schedule.resident > 0
+            ? kernel->schedule.resident
+            : static_cast<int>(std::max<std::int64_t>(kMostThreads / kernel->threads, 1));
+    out.ahead = kReadBytes * kernel->threads * std::clamp(kernel->group_reads, 1, 8);
+    return out;
+  }
+
+  StreamMachine machine_;
+  std::vector<DeviceTensor> weights_;
+  std::map<std::string, const Kernel*> kernels_;
+  std::set<std::string> waiting_;
+};
+
+}  // namespace
+
+std::size_t StepSchedule::early() const {
+  return static_cast<std::size_t>(std::count_if(launches.begin(), launches.end(),
+                                                [](const ScheduledLaunch& l) { return l.early; }));
+}
+
+Result<StepSchedule> schedule_of(const StitchedGraph& stitched, const Graph& source,
+                                 const Plan& plan, std::string_view arch, std::int64_t tokens,
+                                 const RuntimeOptions& options) {
+  ImaginedDriver driver(arch);
+  const auto runtime = PW_TRY(Runtime::make(stitched, source, plan, driver, options));
+  PW_TRY(runtime->reserve_weights());
+  const RecordedGraph graph = PW_TRY(runtime->record_step(tokens, 1));
+  return StepDescriber(*runtime, arch).run(graph, tokens);
+}
+
+}  // namespace pw::cuda
