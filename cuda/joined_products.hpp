@@ -48,8 +48,8 @@ class ProductJoiner {
   const std::vector<rows::RunUnit>& units_;
   std::function<ValueId(ValueId)> root_;
   std::vector<std::size_t> unit_of_;               ///< by node
-  std::vector<std::vector<std::size_t>> readers_;  ///< by value that is no view: units, ascending
-  std::vector<char> returned_;                     ///< by value that is no view
+  std::vector<std::vector<std::size_t>> readers_;  ///< by root value: units, ascending
+  std::vector<char> returned_;                     ///< by root value
   std::vector<char> taken_;                        ///< by unit
 };
 

@@ -223,7 +223,7 @@ void GroupMoves::write_group(const TeamLoop& loop, std::size_t g, int depth) {
   ++kernel_.group_writes;
   const std::string base = storage_.accesses().indices().print(group.base);
   if (staged_ && staged_->argument == group.argument) {
-    // Every block stores it, so `first` is no condition.
+    // Every block stores it, the first one and the others.
     constexpr std::string_view kFirst = "first && ";
     const std::string condition =
         live.starts_with(kFirst) ? fmt::format("if ({}) ", live.substr(kFirst.size())) : "";

@@ -105,7 +105,7 @@ TEST_CASE("stream model: more bytes take longer, and no more blocks than residen
   CHECK(full < seconds_of(kMeasuredMachine, large, kFull));
   launch.blocks = 792;
   CHECK(seconds_of(kMeasuredMachine, launch, kFull) > full);
-  // Waiting blocks beside running ones cost more than they hide.
+  // Waiting blocks next to running ones cost more than they hide.
   CHECK(seconds_of(kMeasuredMachine, large, kReads) > seconds_of(kMeasuredMachine, large, kFull));
   CHECK(stream_machine("sm_90").multiprocessors == 132);
 }

@@ -233,7 +233,7 @@ std::string product_of(bool as_sum, const std::string& x, const std::string& w, 
   return fmt::format("mm({}, transpose({}){{dim0 = 0, dim1 = 1}})", x, w);
 }
 
-/// What lies between two calls of attention in a decoder layer, with few heads and columns.
+/// The ops of a decoder layer between two attentions, with few heads and columns.
 std::string layer_text(bool as_sum) {
   const auto mm = [&](const char* x, const char* w, std::int64_t depth, std::int64_t columns) {
     return product_of(as_sum, x, w, depth, columns);

@@ -45,7 +45,7 @@ class NestFinder {
       }
     }
     const auto stores = [](const Statement* s) { return s->kind == StatementKind::store; };
-    if (loops)  // a store beside loops would run in every turn of them
+    if (loops)  // a store outside the loops would run in every turn of them
       return std::none_of(outer.statements.begin(), outer.statements.end(), stores);
     return outer.vars.empty() ? !std::any_of(body.begin(), body.end(),
                                              [&](const Statement& s) { return stores(&s); })

@@ -2,8 +2,8 @@
 // wave of blocks. Several blocks on a multiprocessor hide each other's ramps.
 //
 // A programmatic edge hides a part of the start if the waiting blocks take the place of running
-// ones as these end. If there is room beside the running blocks, waiting ones take it at once, and
-// a grid is spread unevenly: the chains were slower then than with full edges.
+// ones as these end. If running blocks leave room, waiting ones take it at once, and a grid is
+// spread unevenly: the chains were slower then than with full edges.
 #include "cuda/kernels/matmul/stream_model.hpp"
 
 #include <algorithm>
