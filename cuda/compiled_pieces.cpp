@@ -11,6 +11,7 @@
 #include "backends/program.hpp"
 #include "backends/sequences.hpp"
 #include "base/try.hpp"
+#include "cuda/joined_products.hpp"
 #include "cuda/kernels/matmul/tensor_machine.hpp"
 #include "exec/dispatch.hpp"
 
@@ -168,12 +169,16 @@ Status CompiledPieces::compile(const PieceClass& c) {
   return {};
 }
 
-/// Returns the bytes of a place that is a weight in every piece of the class; 0 for others.
+/// Returns the bytes of a place that is a weight in every piece of the class, all of which a step
+/// reads; 0 for others.
 std::int64_t CompiledPieces::weight_bytes(const PieceClass& c, const Place& place) const {
   if (place.kind != Place::Kind::input) return 0;
   for (PieceId member : c.members) {
-    const ValueId v = task_.stitched.pieces[member].inputs[place.index];
-    if (!task_.source.is_input(v) || !task_.stays(v)) return 0;
+    const Piece& piece = task_.stitched.pieces[member];
+    const ValueId v = piece.inputs[place.index];
+    if (!task_.source.is_input(v) || !task_.stays(v) ||
+        !is_read_whole(piece.graph, piece.graph.inputs()[place.index]))
+      return 0;
   }
   const auto extents =
       extents_of(task_.source.context(), place.type, {}, [] { return std::string(); });

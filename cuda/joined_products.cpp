@@ -6,9 +6,21 @@
 #include <array>
 #include <utility>
 
+#include "cuda/kernels/matmul/product.hpp"
+
 namespace pw::cuda {
 
 using UnitKind = rows::RunUnit::Kind;
+
+bool is_read_whole(const Graph& graph, ValueId weight) {
+  if (graph.context().types[graph.type(weight)].shape.size() < 2) return true;
+  const std::vector<NodeId> users = graph.users(weight);
+  return std::all_of(users.begin(), users.end(), [&](NodeId user) {
+    if (graph.op_of(user).primitive == Primitive::transpose)
+      return is_read_whole(graph, graph.result(user));
+    return product_call(graph, user).has_value();
+  });
+}
 
 ProductJoiner::ProductJoiner(const Graph& graph, const std::vector<rows::RunUnit>& units,
                              std::function<ValueId(ValueId)> root)

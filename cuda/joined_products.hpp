@@ -18,6 +18,10 @@ struct JoinedProduct {
   std::vector<std::size_t> units;  ///< that it runs, ascending; it is launched in place of the last
 };
 
+/// Returns true if a step reads all of a weight: a vector, or the operand of products. Other ops
+/// select rows of a matrix, such as those of a table of embeddings.
+[[nodiscard]] bool is_read_whole(const Graph& graph, ValueId weight);
+
 class ProductJoiner {
  public:
   /// `root` returns the value whose bytes a view shows. All must outlive the joiner.

@@ -30,7 +30,7 @@ class Runtime {
   Status load(Weights& weights);
   /// Gives weights and buffers memory without contents, for recording alone.
   Status reserve_weights() { return memory_.reserve_weights(); }
-  /// Returns the weights and buffers in device memory.
+  /// Returns the weights in device memory all of which a step reads.
   [[nodiscard]] std::vector<DeviceTensor> weights() const { return memory_.weights(); }
   /// Captures every captured piece at every size of the plan, then whole steps, largest first. Call
   /// it once, after load(); fails with PW1255 after the first step.

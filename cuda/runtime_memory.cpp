@@ -10,6 +10,7 @@
 #include "backends/sequences.hpp"
 #include "base/hash.hpp"
 #include "base/try.hpp"
+#include "cuda/joined_products.hpp"
 #include "cuda/kernels/matmul/streamed_product.hpp"
 #include "exec/dispatch.hpp"
 #include "splitter/check_plan.hpp"
@@ -229,7 +230,8 @@ Status RuntimeMemory::reserve_weights() {
 std::vector<DeviceTensor> RuntimeMemory::weights() const {
   std::vector<DeviceTensor> out;
   for (ValueId v : task_.source.inputs()) {
-    if (!task_.stays(v) || has_no_tensor(task_.source, v)) continue;
+    if (!task_.stays(v) || has_no_tensor(task_.source, v) || !is_read_whole(task_.source, v))
+      continue;
     if (auto weight = tensor(v, {})) out.push_back(std::move(*weight));
   }
   return out;

@@ -35,7 +35,7 @@ class RuntimeMemory {
 
   /// Allocates memory for weights and buffers, without contents.
   Status reserve_weights();
-  /// Returns the weights and buffers in device memory.
+  /// Returns the weights in device memory all of which a step reads.
   [[nodiscard]] std::vector<DeviceTensor> weights() const;
 
   /// Fills the arena with the poison value.

@@ -70,14 +70,29 @@ class StepDescriber {
     });
   }
 
+  /// Returns true for what launches pass to each other; tables of which few rows are read are not.
+  static bool is_written(const RecordedGraph& graph, const DeviceTensor& tensor) {
+    const auto is_it = [&](const DeviceTensor& t) { return t.address == tensor.address; };
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const LaunchNode& node) {
+      return std::any_of(node.writes.begin(), node.writes.end(), is_it);
+    });
+  }
+
   [[nodiscard]] ScheduledLaunch launch(const RecordedGraph& graph, std::size_t i) const {
     const LaunchNode& node = graph.nodes[i];
     const Kernel* kernel = kernel_of(node);
     ScheduledLaunch out;
     out.op = kernel != nullptr ? kernel->op : node.name;
-    for (const DeviceTensor& t : node.reads)
-      (is_weight(t) ? out.weight_bytes : out.other_bytes) += t.bytes();
-    for (const DeviceTensor& t : node.writes) out.other_bytes += t.bytes();
+    const bool by_data =  // which tokens of the cache, for example
+        kernel != nullptr && kernel->accesses != nullptr && kernel->accesses->by_data.has_value();
+    for (const DeviceTensor& t : node.reads) {
+      if (is_weight(t))
+        out.weight_bytes += t.bytes();
+      else if (!by_data && is_written(graph, t))
+        out.other_bytes += t.bytes();
+    }
+    if (!by_data)
+      for (const DeviceTensor& t : node.writes) out.other_bytes += t.bytes();
     out.early = node.early;
     if (kernel != nullptr)
       for (const ConstantArgument& c : kernel->prefetched)
