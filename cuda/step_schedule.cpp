@@ -112,8 +112,8 @@ class StepDescriber {
                                   const ScheduledLaunch& launch) const {
     const LaunchNode& before = graph.nodes[graph.nodes[i].after[0]];
     const Kernel* kernel = kernel_of(before);
-    return fmt::format("only {} precedes its wait, and its only predecessor is {}, launch {}",
-                       launch.prefetched > 0 ? "a prefetch of weights" : "nothing",
+    return fmt::format("{} precedes its wait, and its only predecessor is {}, launch {}",
+                       launch.prefetched > 0 ? "only a prefetch of weights" : "nothing",
                        kernel != nullptr ? kernel->op : before.name, graph.nodes[i].after[0]);
   }
 

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -45,6 +46,23 @@ class Quality(ProgramTest):
     def test_emitter_of_all_widths_and_architectures(self):
         _, said = self.judge(*ALL, "--sources-only", "--baseline", BASELINE)
         self.assertIn("no difference from the baseline", said)
+
+    def test_a_decode_step_of_llama_1b(self):
+        """Counts launches and bytes of a step of one token, with the choice of the next token."""
+        sizes = {"layers": 16, "hidden": 2048, "heads": 32, "kv-heads": 8, "head": 64, "ffn": 8192, "vocab": 128256}
+        options = [text for name, size in sizes.items() for text in (f"--{name}", str(size))]
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / "model.json"
+            self.pwr("generate", "llama3", *options, "--lm-head", "greedy", "-o", model)
+            plan = [model, "-r", "llm", "-p", "o2", "--arch", "sm_90", "--sources-only", "--tokens", "1", "-o", Path(folder) / "out"]
+            answer, _ = self.judge(*plan, "--stream-weights", "--programmatic-edges")
+        step = answer["schedule"][0]
+        self.assertLessEqual(step["launches"], 101)
+        self.assertGreaterEqual(step["programmatic"], 97)
+        self.assertLessEqual(step["other_bytes"], 0.01 * step["weight_bytes"])
+        self.assertGreaterEqual(step["before_the_wait"], 0.9)
+        self.assertEqual(len(answer["edges"]), step["launches"])
+        self.assertTrue(all(edge["why"] for edge in answer["edges"]))
 
     def test_the_baseline_is_whole(self):
         rows = json.loads(BASELINE.read_text(encoding="utf-8"))["kernels"]
