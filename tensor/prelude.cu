@@ -462,7 +462,7 @@ PW_FUNCTION float pw_expm1(float a) {
   return (a != a) | (a == 0.0f) ? a : (float)pw_fma(y, power, power - 1.0);
 }
 /// Returns the angle of a point in the first octants, opposite and adjacent: the quotient is
-/// brought below tan(pi / 8) by taking an eighth or a quarter of a turn off, and its arc by a
+/// brought below tan(pi / 8) by subtracting an eighth or a quarter of a turn, and its arc by a
 /// series.
 PW_FUNCTION double pw_angle(double opposite, double adjacent) {
   const bool far = opposite > adjacent * 2.4142135623730950,
@@ -535,7 +535,7 @@ PW_FUNCTION long long pw_atan2(long long a, long long b) {
 }
 
 // Remainders of truncating division, which are exact; and of floor division. In single precision
-// multiples of b are taken off in double precision, without branches, for vector units: 28 bits of
+// multiples of b are subtracted in double precision, without branches, for vector units: 28 bits of
 // the quotient at a time, so that its product with b is exact.
 #if defined(__CUDA_ARCH__)
 PW_FUNCTION float pw_fmod(float a, float b) { return fmodf(a, b); }
