@@ -45,26 +45,26 @@ Status running(Call& call) {
     T sums[kMost], row[kMost];
     for (std::int64_t lane = begin; lane < end;) {
       const std::int64_t at = lanes.begin(lane);
-      const std::int64_t beside = std::min({kMost, lanes.step - lane % lanes.step, end - lane});
+      const std::int64_t count = std::min({kMost, lanes.step - lane % lanes.step, end - lane});
       if (lanes.step == 1) {
         for (std::int64_t first = 0; first < lanes.width; first += kMost) {
-          const std::int64_t count = std::min(kMost, lanes.width - first);
-          load_run(x.dtype, x.at(at + first), 1, count, row);
+          const std::int64_t length = std::min(kMost, lanes.width - first);
+          load_run(x.dtype, x.at(at + first), 1, length, row);
           if (first != 0) row[0] = F::of(sums[0], row[0]);
-          for (std::int64_t i = 1; i < count; ++i) row[i] = F::of(row[i - 1], row[i]);
-          sums[0] = row[count - 1];
-          store_run(y.dtype, y.at(at + first), 1, count, row);
+          for (std::int64_t i = 1; i < length; ++i) row[i] = F::of(row[i - 1], row[i]);
+          sums[0] = row[length - 1];
+          store_run(y.dtype, y.at(at + first), 1, length, row);
         }
       } else {
-        load_run(x.dtype, x.at(at), 1, beside, sums);
-        store_run(y.dtype, y.at(at), 1, beside, sums);
+        load_run(x.dtype, x.at(at), 1, count, sums);
+        store_run(y.dtype, y.at(at), 1, count, sums);
         for (std::int64_t i = 1; i < lanes.width; ++i) {
-          load_run(x.dtype, x.at(at + i * lanes.step), 1, beside, row);
-          for (std::int64_t k = 0; k < beside; ++k) sums[k] = F::of(sums[k], row[k]);
-          store_run(y.dtype, y.at(at + i * lanes.step), 1, beside, sums);
+          load_run(x.dtype, x.at(at + i * lanes.step), 1, count, row);
+          for (std::int64_t k = 0; k < count; ++k) sums[k] = F::of(sums[k], row[k]);
+          store_run(y.dtype, y.at(at + i * lanes.step), 1, count, sums);
         }
       }
-      lane += beside;
+      lane += count;
     }
   });
   return {};

@@ -149,7 +149,7 @@ T sum_of(const T* x, std::int64_t n) {
 
 std::int64_t count_of(const Axes& axes) { return axes[0] * axes[1] * axes[2]; }
 
-/// Adds the rows of windows that lie beside each other, and then stretches of the sums, so that
+/// Adds the rows of neighbouring windows, and then stretches of the sums, so that
 /// vectors hold neighbours.
 template <class T>
 Status pooled_means(Call& call, const Means& m) {
@@ -217,7 +217,7 @@ Status adaptive_avg_unpool(Call& call) {
   return in_real_type(call, m, spread_means<double>, spread_means<float>);
 }
 
-/// Blends b into a where a sample lies between two elements.
+/// Blends b into a where a sample is between two elements.
 template <class T>
 void blend(const T* a, const T* b, double share, std::int64_t n, T* to) {
   const T more = static_cast<T>(share), less = T(1) - more;
