@@ -66,7 +66,7 @@ struct Statement {
   Expr value;
   std::string source;  ///< "path:line" of the comment above, or empty
   std::string group;   ///< path of the module that contains it, or empty
-  TupleCall first_of;  ///< the call whose first result `value` is another name for
+  TupleCall first_of;  ///< the original call, if `value` is a renamed one for its first result
 };
 
 struct Function {
