@@ -67,7 +67,7 @@ struct Site {
   Wanted result;                       ///< the assigned name; of a tuple, the tuple's
   std::map<int, Wanted> items;         ///< names that later `getitem` statements give the parts
   std::vector<std::string> keys = {};  ///< of the items, where statements take them by key
-  TupleCall first_of = {};  ///< called if no row applies; the value is its first result
+  TupleCall first_of = {};             ///< called if no row applies; the value is its first result
 };
 
 /// Arguments of a call by parameter of a mapping.
