@@ -117,13 +117,13 @@ class StepDescriber {
                        kernel != nullptr ? kernel->op : before.name, graph.nodes[i].after[0]);
   }
 
-  static StreamedLaunch modelled(const LaunchNode& node, const Kernel* kernel,
-                                 const ScheduledLaunch& launch) {
+  [[nodiscard]] StreamedLaunch modelled(const LaunchNode& node, const Kernel* kernel,
+                                        const ScheduledLaunch& launch) const {
     constexpr std::int64_t kReadBytes = 16, kMostThreads = 1024;  // of 64 registers
     StreamedLaunch out;
     out.bytes = launch.weight_bytes + launch.other_bytes;
     if (kernel == nullptr) {  // a call is assumed to fill the device
-      out.blocks = 132;
+      out.blocks = machine_.multiprocessors;
       out.ahead = kReadBytes * kMostThreads;
       return out;
     }

@@ -102,15 +102,9 @@ class Sharing {
     return "";
   }
 
-  bool picks(rows::IndexId id) const {
-    const rows::Index& node = program_.indices[id];
-    return node.kind == rows::Index::Kind::slot || (node.a.valid() && picks(node.a)) ||
-           (node.b.valid() && picks(node.b));
-  }
-
   void find_result(const Statement& store, rows::VarId var) {
     const auto read = out_.read.find(store.operands[0]);
-    if (read == out_.read.end() || picks(store.index)) return;
+    if (read == out_.read.end() || program_.indices.reads_slot(store.index)) return;
     const DType dtype = program_.type(store.argument).dtype;
     Phases::Shared& shared = out_.kept.at(read->second);
     const bool same = dtype == program_.slots[shared.first] && size_of(dtype) >= 4;

@@ -46,12 +46,6 @@ std::optional<std::int64_t> step_along(const Indices& indices, const Terms& term
   return out;
 }
 
-bool reads_slot(const Indices& indices, IndexId id) {
-  const Index& node = indices[id];
-  return node.kind == Index::Kind::slot || (node.a.valid() && reads_slot(indices, node.a)) ||
-         (node.b.valid() && reads_slot(indices, node.b));
-}
-
 std::vector<Across> loads_across(const rows::RowProgram& program, const Block& body) {
   std::vector<Across> out;
   const Indices& indices = program.indices;
@@ -62,7 +56,7 @@ std::vector<Across> loads_across(const rows::RowProgram& program, const Block& b
       if (s.kind != Statement::Kind::load || !indices.depends(s.index, program.row)) continue;
       const auto terms = indices.terms(s.index);
       const auto step = terms ? step_along(indices, *terms, loop.var) : std::nullopt;
-      if (step && *step >= kFewestAcross && !reads_slot(indices, s.index))
+      if (step && *step >= kFewestAcross && !indices.reads_slot(s.index))
         out.push_back({&s, &loop});
     }
   }

@@ -122,9 +122,9 @@ class RunPlaces {
   Outside outside_;
 };
 
-/// Calls use(first place, step, places) for runs of rows [begin, end) of the first common axis,
-/// with the number of places of a run and their offsets in a block. Returns an index outside its
-/// axis, and does not call for its run; nothing if there is none.
+/// Calls use(first place, step, count, offsets) for runs of rows [begin, end) of the first common
+/// axis: `count` places, and their offsets in a block. Stops at the first run with an index outside
+/// its axis and returns that index; nothing if all are inside.
 template <class Use>
 Outside over_places(const Indices& all, std::int64_t begin, std::int64_t end, const Use& use) {
   Extents part = all.common;

@@ -73,6 +73,12 @@ IndexId Indices::slot(SlotId slot, const std::vector<VarId>& vars) {
   return make({IndexKind::slot, slot.index, {}, {}}, {}, vars);
 }
 
+bool Indices::reads_slot(IndexId id) const {
+  const Index& node = nodes_[id];
+  return node.kind == IndexKind::slot || (node.a.valid() && reads_slot(node.a)) ||
+         (node.b.valid() && reads_slot(node.b));
+}
+
 bool Indices::is_constant(IndexId id, std::int64_t value) const {
   return nodes_[id].kind == IndexKind::constant && nodes_[id].constant == value;
 }

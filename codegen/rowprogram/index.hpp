@@ -83,6 +83,8 @@ class Indices {
   [[nodiscard]] bool depends(IndexId id, VarId var) const {
     return std::binary_search(vars_[id].begin(), vars_[id].end(), var);
   }
+  /// Returns true if the value depends on integers that are read from memory.
+  [[nodiscard]] bool reads_slot(IndexId id) const;
   [[nodiscard]] IndexId extent(VarId var) const { return extents_[var]; }
   /// Returns true if 0 <= a < b is proved.
   [[nodiscard]] bool within(IndexId a, IndexId b) const;

@@ -302,7 +302,7 @@ TEST_CASE("streamed products: kernels of a decoder's sizes compile without spill
     std::printf("%d x %d: %d registers\n", columns, depth, cubin->usage.registers);
     CHECK_FALSE(cubin->usage.spills());
   }
-  // As in a layer, with neighbours.
+  // The products of a whole layer, joined with the ops around them.
   StreamedPiece piece(layer_text(false));
   for (const cuda::Kernel& kernel : piece.runtime->kernels()) {
     if (kernel.source.find("pw_stream<") == std::string::npos) continue;

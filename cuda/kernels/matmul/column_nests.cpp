@@ -74,7 +74,7 @@ class NestFinder {
   bool collect(const Statement& s, ColumnNest& nest) {
     if (s.kind == StatementKind::loop || s.kind == StatementKind::reduce) return false;
     if (s.kind == StatementKind::load && s.argument == argument_) {
-      if (reads_a_slot(s.index)) return false;
+      if (program_.indices.reads_slot(s.index)) return false;
       if (std::find(nest.columns.begin(), nest.columns.end(), s.index) == nest.columns.end())
         nest.columns.push_back(s.index);
     }
@@ -84,15 +84,6 @@ class NestFinder {
       });
     };
     return all(s.first) && all(s.second);
-  }
-
-  [[nodiscard]] bool reads_a_slot(rows::IndexId id) const {
-    const rows::Index& node = program_.indices[id];
-    if (node.kind == rows::Index::Kind::slot) return true;
-    const bool pair = node.kind != rows::Index::Kind::constant &&
-                      node.kind != rows::Index::Kind::variable &&
-                      node.kind != rows::Index::Kind::param;
-    return pair && (reads_a_slot(node.a) || reads_a_slot(node.b));
   }
 
   const RowProgram& program_;
