@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/ops/converted_numbers.hpp"
 #include "graph/text/text.hpp"
 
 namespace pw {
@@ -308,6 +309,30 @@ OrReason<ForeignValues> bind_foreign(const Context& context, const ForeignOp& op
   return out;
 }
 
+namespace {
+
+/// Returns why PyTorch raises for a number among the arguments; empty if it does not.
+std::string beyond_range(const Graph& graph, const ForeignOp& op, const ForeignValues& values) {
+  std::optional<DType> result;
+  for (const std::optional<ForeignValue>& value : values) {
+    const ValueId* tensor = value ? std::get_if<ValueId>(&value->value) : nullptr;
+    if (tensor == nullptr || !tensor->valid()) continue;
+    if (graph.type(*tensor) == Types::unknown()) return {};
+    const DType dtype = graph.context().types[graph.type(*tensor)].dtype;
+    result = result ? promote(*result, false, dtype, false) : dtype;
+  }
+  if (!result) return {};
+  return number_beyond_range(op.target, *result, [&](std::string_view name) {
+    std::optional<double> out;
+    for (std::size_t i = 0; i < op.parameters.size(); ++i)
+      if (values[i] && op.parameters[i].called(name))
+        out = number_of(graph.context(), values[i]->value);
+    return out;
+  });
+}
+
+}  // namespace
+
 OrReason<Env> match_foreign(Graph& graph, const ForeignOp& op, const ForeignValues& values) {
   Context& context = graph.context();
   Env env;
@@ -357,6 +382,7 @@ OrReason<Env> match_foreign(Graph& graph, const ForeignOp& op, const ForeignValu
     if (*truth != Truth::yes)
       return because(why.empty() ? "`" + print(guard) + "` does not hold" : why);
   }
+  if (std::string why = beyond_range(graph, op, values); !why.empty()) return because(why);
   return env;
 }
 

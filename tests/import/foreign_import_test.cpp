@@ -183,6 +183,16 @@ TEST_CASE("foreign: graph.json and .pwg with an op that was unknown get what it 
   CHECK(line_of(*from_text, "u").find("= add(") != std::string::npos);
 }
 
+TEST_CASE("foreign: a number for which PyTorch raises is not refined in a graph that is read",
+          "[graph][foreign]") {
+  const Graph g = dump(library(), "x: \"f16[4]\"",
+                       "y: \"f16[4]\" = torch.ops.aten.clamp.default(x, None, 65519.0)\n        "
+                       "return y");
+  const std::string line = line_of(g, "y");
+  CHECK(line.find("= aten.clamp.default(x)") != std::string::npos);
+  CHECK(line_of(json(library(), graph_to_json(g)), "y") == line);
+}
+
 TEST_CASE("foreign: names that a body invents differ from the graph's", "[graph][foreign]") {
   ContextPtr context = with("foreign my.twice(x) -> y {\n  c = x * 2.0\n  y = neg(c)\n}\n");
   Graph g = json(context, R"({"format": "piecewise.graph/1", "ops": [{"imported": "my.twice"}],

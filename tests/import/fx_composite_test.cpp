@@ -83,6 +83,22 @@ TEST_CASE("fx: pads of all modes", "[fx]") {
   CHECK(taken("f32[2, 6]", "f32[2, 9]", "pad.default(x, [1, 2], 'other')") == "aten.pad.default");
 }
 
+TEST_CASE("fx: finite numbers beyond the range of their dtype are left to PyTorch, which raises",
+          "[fx]") {
+  const auto of_half = [](const std::string& call) { return taken("f16[4]", "f16[4]", call); };
+  CHECK(of_half("clamp.default(x, None, 65504)") == "");
+  CHECK(of_half("clamp.default(x, None, 65519.0)") == "aten.clamp.default");
+  CHECK(of_half("clamp.default(x, -1000000, 1)") == "aten.clamp.default");
+  CHECK(of_half("masked_fill.Scalar(x, x, -1e+30)") == "aten.masked_fill.Scalar");
+  CHECK(of_half("full_like.default(x, 65519.0)") == "aten.full_like.default");
+  CHECK(of_half("full_like.default(x, inf)") == "");
+  CHECK(of_half("add.Tensor(x, 1000000.0)") == "");  // becomes infinite
+  CHECK(of_half("sub.Tensor(x, x, alpha = 1000000.0)") == "aten.sub.Tensor");
+  CHECK(taken("f32[4]", "f32[4]", "full_like.default(x, 1e+40)") == "aten.full_like.default");
+  CHECK(taken("bf16[4]", "bf16[4]", "fill.Scalar(x, 3.4e+38)") == "aten.fill.Scalar");
+  CHECK(taken("f64[4]", "f64[4]", "fill.Scalar(x, 1e+300)") == "");
+}
+
 TEST_CASE("fx: elements repeated, rolled and counted", "[fx]") {
   CHECK(taken("f32[2, s0]", "f32[6, s0]", "repeat_interleave.self_int(x, 3, 0)") == "");
   CHECK(taken("f32[2, s0]", "f32[6*s0]", "repeat_interleave.self_int(x, 3)") == "");

@@ -157,6 +157,25 @@ def outs():
     return {f"out= of {name}": (call, (x, at), (x, x)) for name, call in cases.items()}
 
 
+def fills():
+    """Finite numbers beyond the range of the dtype that they are converted to; f16 ends at 65504."""
+    half, mask, at = floats(3, 4).half(), floats(3, 4) > 0, numbers(0, 2)
+    ops = {
+        "full": lambda x, n: torch.full((4,), n, dtype=torch.float16) + x,
+        "full_like": lambda x, n: torch.full_like(x * 2, n) + x,
+        "fill_": lambda x, n: (x + 1).fill_(n) * 2,
+        "masked_fill": lambda x, n: (x + 1).masked_fill(mask, n) * 2,
+        "clamp": lambda x, n: (x + 1).clamp(0, n) * 2,
+        "clamp, one bound": lambda x, n: (x + 1).clamp(max=n) * 2,
+        "hardtanh": lambda x, n: F.hardtanh(x + 1, -1.0, n) * 2,
+        "pad": lambda x, n: F.pad(x + 1, (1, 1), value=n) * 2,
+        "index_fill": lambda x, n: (x + 1).index_fill(0, at, n) * 2,
+        "threshold": lambda x, n: F.threshold(x + 1, 0.5, n) * 2,
+        "alpha": lambda x, n: torch.add(x, x + 1, alpha=n) * 2,
+    }
+    return {f"{name} of {bad:g}": (op, (half, bad), (half, 60000.0)) for name, op in ops.items() for bad in (65519.0, 1e6)}
+
+
 CASES = {
     **{f"{name}, too large": case for name, case in gathers(5, 4).items()},
     **{f"{name}, far too large": case for name, case in gathers(1 << 40, 4).items()},
@@ -165,6 +184,7 @@ CASES = {
     **classes(),
     **rows(),
     **outs(),
+    **fills(),
 }
 
 

@@ -217,6 +217,31 @@ class Parts(Case):
                 for want, got in zip((x**-0.5, x**0.5, F.elu(x, torch.inf)), function(x)):
                     self.assertTrue(torch.equal(1 / want.nan_to_num(7), 1 / got.nan_to_num(7)), (want, got))
 
+    def test_special_values_of_celu_and_addr(self):
+        """Where PyTorch's decompositions give NaN: 0 times infinity, and an outer product that is infinite before its factor is applied."""
+
+        for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.float64):
+            with self.subTest(dtype=dtype):
+                self.setUp()
+                x = torch.tensor([0.0, -0.0, 2.0, -torch.inf, torch.inf, torch.nan], dtype=dtype)
+                large = torch.full((6,), torch.finfo(dtype).max, dtype=dtype)
+                compiled = torch.compile(lambda x, y: (F.celu(x, torch.inf), torch.addr(y.new_ones(6, 6), y, y, alpha=0)), backend="piecewise")
+                for want, got in zip((F.celu(x, torch.inf), torch.ones(6, 6, dtype=dtype)), compiled(x, large)):
+                    self.assertTrue(torch.equal(want.nan_to_num(7), got.nan_to_num(7)), (want, got))
+
+    def test_products_with_a_factor_of_zero(self):
+        """PyTorch's libraries skip some of them, so that infinite products vanish."""
+        for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.float64):
+            with self.subTest(dtype=dtype):
+                self.setUp()
+                x = torch.full((40, 40), torch.finfo(dtype).max, dtype=dtype)
+
+                def function(x):
+                    return torch.addmm(x, x, x, beta=0.5, alpha=0) / 2
+
+                want, got = function(x), torch.compile(function, backend="piecewise")(x)
+                self.assertTrue(torch.equal(want.nan_to_num(7), got.nan_to_num(7)), (want, got))
+
     def test_memory_of_the_opposite_sign(self):
         """The imaginary part of a conjugate is such a tensor; so may be the gradients that a backward graph receives."""
 

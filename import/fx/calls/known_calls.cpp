@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
+#include "graph/ops/converted_numbers.hpp"
 #include "import/fx/calls/apply.hpp"
 #include "import/fx/calls/foreign.hpp"
 #include "import/fx/emit/put_back.hpp"
@@ -79,6 +80,16 @@ bool same_literal(const Value& a, const Value& b) {
 bool contradicts(const Diagnostics& diagnostics) {
   return std::any_of(diagnostics.begin(), diagnostics.end(),
                      [](const Diagnostic& d) { return d.code == "PW0511"; });
+}
+
+// Returns why PyTorch raises for a number of the call; empty if it does not.
+std::string beyond_range(const Emitter& emitter, const Bound& bound, const Results& results) {
+  const Type* type = results.empty() ? nullptr : emitter.type_of(results.front());
+  if (type == nullptr) return {};
+  return number_beyond_range(bound.mapping->target, type->dtype, [&](std::string_view name) {
+    const Value* given = bound.find(name);
+    return given ? as_real(emitter.dims(), *given) : std::nullopt;
+  });
 }
 
 }  // namespace
@@ -284,6 +295,10 @@ Result<std::optional<Outcome>> KnownCalls::make(std::string_view target, const A
       erase_unused(first_new);
       if (why.empty()) why = "its table row does not accept its arguments";
       continue;
+    }
+    if (std::string beyond = beyond_range(emitter_, *bound, **results); !beyond.empty()) {
+      why = std::move(beyond);
+      break;
     }
     Outcome out;
     out.tuple = (mapping.op == "split" && mapping.convert != convert_select) ||

@@ -7,13 +7,6 @@
 namespace pw::fx {
 namespace {
 
-std::optional<double> number_of(const Dims& dims, const Value& value) {
-  if (value.kind == Value::Kind::real) return value.real;
-  if (value.kind != Value::Kind::integer) return std::nullopt;
-  const std::optional<std::int64_t> whole = dims.value(value.dim);
-  return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
-}
-
 // In i64; with a step of 1, a start that is a symbol is the beginning of a slice.
 std::optional<ValueId> whole_range(Maker& make, DimId start, DimId end, DimId step,
                                    const Site& site) {
@@ -50,9 +43,9 @@ std::optional<ValueId> whole_range(Maker& make, DimId start, DimId end, DimId st
 std::optional<ValueId> real_range(Maker& make, const Value& start, const Value& end,
                                   const Value& step, DType dtype, const Site& site) {
   Emitter& emitter = make.emitter();
-  const std::optional<double> first = number_of(emitter.dims(), start),
-                              last = number_of(emitter.dims(), end),
-                              by = number_of(emitter.dims(), step);
+  const std::optional<double> first = as_real(emitter.dims(), start),
+                              last = as_real(emitter.dims(), end),
+                              by = as_real(emitter.dims(), step);
   if (!first || !last || !by || *by == 0) return std::nullopt;
   const double count = std::ceil((*last - *first) / *by);
   if (!(count >= 0 && count < static_cast<double>(kMaxDim))) return std::nullopt;
@@ -95,7 +88,7 @@ std::optional<double> correction_of(const Dims& dims, const Bound& bound) {
   if (const Value* unbiased = bound.find("unbiased")) return unbiased->boolean ? 1 : 0;
   const Value* given = bound.find("correction");
   if (!given || given->kind == Value::Kind::none) return 1;
-  return number_of(dims, *given);
+  return as_real(dims, *given);
 }
 
 // Returns the padding of each axis for `padding = "same"`, the last one first: half before, the odd

@@ -136,12 +136,9 @@ Compare negate(Compare op) {
   return op;
 }
 
-std::optional<double> as_real(const Value& v, const Dims& dims) {
-  if (v.kind == Value::Kind::real) return v.real;
+std::optional<double> as_operand(const Value& v, const Dims& dims) {
   if (v.kind == Value::Kind::boolean) return v.boolean ? 1.0 : 0.0;
-  if (v.kind != Value::Kind::integer) return std::nullopt;
-  if (std::optional<std::int64_t> i = dims.value(v.dim)) return static_cast<double>(*i);
-  return std::nullopt;
+  return as_real(dims, v);
 }
 
 std::optional<bool> compare(std::string_view op, double a, double b) {
@@ -287,7 +284,7 @@ Result<Value> PythonCalls::infix(std::string_view op, const Value& a, const Valu
       return out;
     }
   }
-  std::optional<double> x = as_real(a, dims), y = as_real(b, dims);
+  std::optional<double> x = as_operand(a, dims), y = as_operand(b, dims);
   if (x && y) {
     if (std::optional<bool> truth = compare(op, *x, *y)) return boolean(*truth);
     if (a.kind == Value::Kind::boolean && b.kind == Value::Kind::boolean) {
@@ -364,7 +361,7 @@ std::optional<Value> PythonCalls::number(std::string_view function, const std::v
   }
   std::vector<double> x;
   for (const Value& v : of) {
-    std::optional<double> r = as_real(v, dims);
+    std::optional<double> r = as_operand(v, dims);
     if (!r) return std::nullopt;
     x.push_back(*r);
   }

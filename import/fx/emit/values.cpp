@@ -60,6 +60,12 @@ std::optional<std::int64_t> as_int(const Dims& dims, const Value& value) {
   return dims.value(value.dim);
 }
 
+std::optional<double> as_real(const Dims& dims, const Value& value) {
+  if (value.kind == Value::Kind::real) return value.real;
+  const std::optional<std::int64_t> whole = as_int(dims, value);
+  return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
+}
+
 std::optional<Shape> as_shape(const Value& value) {
   if (value.kind == Value::Kind::integer) return Shape{value.dim};
   if (value.kind != Value::Kind::list) return std::nullopt;

@@ -91,6 +91,8 @@ using NamedAttributes = std::vector<std::pair<std::string_view, Attribute>>;
 [[nodiscard]] Value integer(Dims& dims, std::int64_t v);
 /// Returns a constant integer; nothing for other values.
 [[nodiscard]] std::optional<std::int64_t> as_int(const Dims& dims, const Value& value);
+/// Returns a constant integer or a real number as such; nothing for other values.
+[[nodiscard]] std::optional<double> as_real(const Dims& dims, const Value& value);
 /// Returns an integer as a shape of one extent, or a list of integers.
 [[nodiscard]] std::optional<Shape> as_shape(const Value& value);
 [[nodiscard]] std::optional<Attribute> as_any_attribute(const Dims& dims, const Value& value);

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import typing as t
 
 import torch
@@ -45,11 +46,13 @@ def _overload(name: str) -> torch._ops.OpOverload:
 
 
 # Attention has a kernel here. Norms and activations import by their names, as from torch.export. Decompositions of the others lose their checks, or
-# the strides of their results.
+# the strides of their results, or differ in special values.
 _WHOLE = (
     "_fused_rms_norm",
     "_scaled_dot_product_flash_attention_for_cpu",
+    "addr",
     "binary_cross_entropy",
+    "celu",
     "frac",
     "hardsigmoid",
     "hardswish",
@@ -62,6 +65,22 @@ _WHOLE = (
 )
 
 
+# Ops that raise for a finite number beyond the range of their tensor's dtype. Their decompositions make it infinite.
+_CONVERTED = ("masked_fill", "threshold")
+
+
+def _within_range(decomposed: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
+    """Returns a decomposition that leaves calls with numbers beyond the range to PyTorch, which raises."""
+
+    def decomposed_within(x, *args, **kwargs):
+        numbers = [value for value in (*args, *kwargs.values()) if isinstance(value, (int, float))]
+        if x.dtype.is_floating_point and any(math.isfinite(n) and abs(n) > torch.finfo(x.dtype).max for n in numbers):
+            return NotImplemented
+        return decomposed(x, *args, **kwargs)
+
+    return decomposed_within
+
+
 @functools.lru_cache(maxsize=None)
 def decompositions():
     """Returns decompositions for ops outside core ATen, with a few exceptions, and for ops on lists of tensors, as optimizers use."""
@@ -69,6 +88,10 @@ def decompositions():
     for name in _WHOLE:
         for overload in getattr(torch.ops.aten, name).overloads():
             table.pop(getattr(getattr(torch.ops.aten, name), overload), None)
+    for name in _CONVERTED:
+        packet = getattr(torch.ops.aten, name)
+        overloads = [getattr(packet, overload) for overload in packet.overloads() if overload in ("default", "Scalar")]
+        table |= {overload: _within_range(table[overload]) for overload in overloads if overload in table}
     for name in torch._C._dispatch_get_all_op_names():
         if name.startswith(_FOREACH) and not name.endswith("out") and (decomposed := _of_each(_overload(name))) is not None:
             table[_overload(name)] = decomposed
