@@ -47,6 +47,7 @@ std::string TorchObjects::type(const py::handle& value) {
     before = ',';
   }
   if (before == '[') out += '[';
+  if (out.find("Float") != std::string::npos) return told_type(value);  // computed in floats
   return out += ']';
 }
 

@@ -572,6 +572,18 @@ class Order(Partial):
         self.assertIn("is computed in fractions", " ".join(report.reasons))
         self.assertNotIn("aten.tanh.default", report.left)
 
+    def test_ranges_with_whole_steps_in_floats(self):
+        """PyTorch computes the sizes of such ranges in floats."""
+        for step in (-1.0, -3.0):
+
+            def f(x):
+                places = torch.arange(x.shape[0], -x.shape[0], step)
+                return (places[:, None] * x.sum(0)).sin().reshape(places.shape[0], -1) + 1
+
+            for rows in (5, 8):
+                with torch._dynamo.config.patch(assume_static_by_default=False):
+                    self.taken(f, torch.randn(rows, 4), least=1)
+
     def test_norms_that_stay(self):
         def f(x):
             return torch.nn.functional.layer_norm(x.sin(), x.shape[-1:]).cos()

@@ -12,6 +12,7 @@ from torch._library.fake_class_registry import FakeScriptObject
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.node import _get_qualified_name
 from torch.utils._dtype_abbrs import dtype_abbrs
+from torch.utils._sympy.functions import CeilToInt, FloatTrueDiv, FloorDiv, FloorToInt, ToFloat
 
 import _piecewise
 from _piecewise import Ref
@@ -86,6 +87,25 @@ def is_on(device: torch.device, place: torch.device) -> bool:
     return device.type == place.type and (device.type == "cpu" or device.index in (None, place.index))
 
 
+def _as_quotient(size: t.Any) -> t.Any:
+    """Returns a rounded quotient of whole numbers, which PyTorch computes in floats, as a quotient of integers; equal below 2^53."""
+    whole = {number: sympy.Integer(int(number)) for number in size.atoms(sympy.Float) if float(number).is_integer()}
+    above, below = (part.xreplace(whole).replace(ToFloat, lambda of: of) for part in size.args[0].args)
+    if not (above.is_integer and below.is_integer):
+        return size
+    if below.is_negative:
+        above, below = -above, -below
+    if not below.is_positive:
+        return size
+    return FloorDiv(above if isinstance(size, FloorToInt) else above + below - 1, below)
+
+
+@functools.lru_cache(maxsize=4096)
+def _in_integers(size: t.Any) -> t.Any:
+    """Returns a size without the floats in which `arange` with a float step computes it."""
+    return size.replace(lambda e: isinstance(e, (CeilToInt, FloorToInt)) and isinstance(e.args[0], FloatTrueDiv), _as_quotient)
+
+
 @functools.lru_cache(maxsize=4096)
 def _is_whole(size: t.Any) -> bool:
     """Returns True if a symbolic size is computed in whole numbers, or by rounding a quotient of them."""
@@ -93,10 +113,13 @@ def _is_whole(size: t.Any) -> bool:
     return not size.has(sympy.Float) and names <= _OF_SIZES
 
 
-def _check_sizes(*sizes: t.Any) -> None:
-    for size in sizes:
-        if isinstance(size, torch.SymInt) and not _is_whole(size.node.expr):
-            raise Refused(f"the size {size} is computed in fractions")
+def _size_text(size: t.Any) -> str:
+    if not isinstance(size, torch.SymInt):
+        return str(size)
+    whole = _in_integers(size.node.expr)
+    if not _is_whole(whole):
+        raise Refused(f"the size {size} is computed in fractions")
+    return str(whole)
 
 
 def type_text(value: t.Any, place: torch.device = CPU) -> str:
@@ -108,11 +131,9 @@ def type_text(value: t.Any, place: torch.device = CPU) -> str:
         dtype = _NAMES.get(value.dtype)
         if dtype is None:
             raise Refused(f"a tensor has the dtype {value.dtype}, which Piecewise lacks")
-        _check_sizes(*value.shape)
-        return f"{dtype}[{', '.join(map(str, value.shape))}]"
+        return f"{dtype}[{', '.join(map(_size_text, value.shape))}]"
     if isinstance(value, torch.SymInt):
-        _check_sizes(value)
-        return f"Sym({value})"
+        return f"Sym({_size_text(value)})"
     if isinstance(value, (torch.SymFloat, torch.SymBool)):
         raise Refused("a number of the graph is a symbolic float or bool")
     return ""
