@@ -152,7 +152,7 @@ TEST_CASE("streamed products: random ragged shapes have the bits of a sum in the
   check_random_products(30, 49);
 }
 
-TEST_CASE("streamed products: 200 more shapes", "[cuda][streamed][slow]") {
+TEST_CASE("streamed products: 200 more shapes", "[.][slow][cuda][streamed]") {
   if (host_compiler().empty()) return;
   // In parts, because a source of 200 kernels compiles slowly.
   for (std::uint64_t seed = 0; seed < 8; ++seed) check_random_products(25, 20261129 + seed);
