@@ -76,6 +76,17 @@ double load(DType dtype, const std::byte* data, std::int64_t i) {
   return 0;
 }
 
+double distance(DType a_dtype, const std::byte* a, DType b_dtype, const std::byte* b,
+                std::int64_t i) {
+  // It holds every i64 and every f64.
+  const auto exactly = [i](DType dtype, const std::byte* data) -> long double {
+    if (dtype == DType::i64) return read<std::int64_t>(data, i);
+    return load(dtype, data, i);
+  };
+  static_assert(std::numeric_limits<long double>::digits >= 64);
+  return static_cast<double>(std::fabs(exactly(a_dtype, a) - exactly(b_dtype, b)));
+}
+
 void store(DType dtype, std::byte* data, std::int64_t i, double value) {
   switch (dtype) {
     case DType::b8: return write<std::uint8_t>(data, i, value != 0 ? 1 : 0);

@@ -33,6 +33,10 @@ struct FloatFormat {
 
 /// Returns element `i` of an array of `dtype` as double (exact except for i64 above 2^53).
 [[nodiscard]] double load(DType dtype, const std::byte* data, std::int64_t i);
+/// Returns the distance of element `i` of two arrays, 0 only if they are equal, also for i64; NaN
+/// if one is NaN or both are the same infinity.
+[[nodiscard]] double distance(DType a_dtype, const std::byte* a, DType b_dtype, const std::byte* b,
+                              std::int64_t i);
 /// Rounds a double to the dtype once (f32-range types round directly, not through f32).
 void store(DType dtype, std::byte* data, std::int64_t i, double value);
 /// Returns `value` as read back after being stored as `dtype`.

@@ -248,13 +248,10 @@ Verdict judge_values(const ast::Expectation& expectation, std::string_view name,
   double difference = 0, magnitude = 0;
   for (std::int64_t i = 0; i < a.view().count(); ++i) {
     const double x = load(a.dtype(), a.data(), i), y = load(b.dtype(), b.data(), i);
-    if ((std::isnan(x) && std::isnan(y)) || x == y) {
-      if (std::isfinite(x)) magnitude = std::max(magnitude, std::fabs(x));
-      continue;
-    }
-    const double apart = std::fabs(x - y);
-    difference = std::max(difference, std::isnan(apart) ? INFINITY : apart);
     if (std::isfinite(x)) magnitude = std::max(magnitude, std::fabs(x));
+    if (!std::isfinite(x) && ((std::isnan(x) && std::isnan(y)) || x == y)) continue;
+    const double apart = distance(a.dtype(), a.data(), b.dtype(), b.data(), i);
+    difference = std::max(difference, std::isnan(apart) ? INFINITY : apart);
   }
   if (difference <= expectation.within * magnitude) return std::nullopt;
   return failed(expectation,

@@ -125,6 +125,13 @@ TEST_CASE("numeric: fp8 may be one step apart on one element in a hundred", "[ve
 TEST_CASE("numeric: integers must be equal, and types must not change", "[verify]") {
   CHECK(check(DType::i64, {1, 2}, {1, 2}, {1, 2}).passed);
   CHECK(!check(DType::i64, {1, 2}, {1, 2}, {1, 3}).passed);
+  // Neighbours that are one number in f64.
+  Tensor large(DType::i64, {1}), next(DType::i64, {1});
+  *reinterpret_cast<std::int64_t*>(large.data()) = (std::int64_t{1} << 53) + 1;
+  *reinterpret_cast<std::int64_t*>(next.data()) = std::int64_t{1} << 53;
+  const Tensor exact = filled(DType::f64, {0x1p53});
+  CHECK(check_output("y", exact.view(), large.view(), large.view()).passed);
+  CHECK(!check_output("y", exact.view(), large.view(), next.view()).passed);
   const Tensor a = filled(DType::f32, {1}), b = filled(DType::bf16, {1}),
                reference = filled(DType::f64, {1});
   CHECK(!check_output("y", reference.view(), a.view(), b.view()).passed);
