@@ -82,7 +82,7 @@ Status CapturedGraphs::capture_pieces(std::int64_t size) {
     const PieceId piece(i);
     if (!pieces_.captured(piece)) continue;
     auto graph = PW_TRY(recorder_.record(piece, size));
-    CapturedGraph made = instantiate(std::move(graph), memory_.address_hash(piece));
+    CapturedGraph made = instantiate(std::move(graph), hash_of(piece));
     if (!made.executable) continue;
     const std::size_t c = task_.stitched.pieces[piece].piece_class.index;
     log_.counters.graphs_captured += recorded[c] ? 0 : 1;
@@ -129,6 +129,11 @@ Status CapturedGraphs::capture() {
   return {};
 }
 
+std::uint64_t CapturedGraphs::hash_of(PieceId piece) const {
+  const std::uint64_t hash = memory_.address_hash(piece);
+  return pieces_.class_of(piece).program.fills_pages ? combine(hash, pages_.address_hash()) : hash;
+}
+
 std::uint64_t CapturedGraphs::hash_of(const StepSegment& segment) const {
   std::uint64_t hash = pages_.address_hash();
   for (std::size_t i = segment.first; i < segment.end; ++i)
@@ -145,8 +150,7 @@ Result<bool> CapturedGraphs::replay(PieceId piece, std::int64_t size, LaunchCoun
   if (graphs_.empty()) return false;
   const auto graph = graphs_[piece.index].find(size);
   if (graph == graphs_[piece.index].end()) return false;
-  return replay(graph->second, memory_.address_hash(piece), task_.stitched.pieces[piece].name,
-                launches);
+  return replay(graph->second, hash_of(piece), task_.stitched.pieces[piece].name, launches);
 }
 
 Result<bool> CapturedGraphs::replay(const StepSegment& segment, LaunchCounts& launches) {

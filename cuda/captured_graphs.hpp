@@ -57,6 +57,7 @@ class CapturedGraphs {
   Result<bool> replay(const CapturedGraph& graph, std::uint64_t addresses, const std::string& name,
                       LaunchCounts& launches);
   [[nodiscard]] std::uint64_t hash_of(const StepSegment& segment) const;
+  [[nodiscard]] std::uint64_t hash_of(PieceId piece) const;
   [[nodiscard]] bool on_host(std::size_t step) const {
     return pieces_.between(task_.plan.steps[step].piece) != nullptr;
   }

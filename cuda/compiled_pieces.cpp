@@ -106,8 +106,15 @@ std::vector<Symbols> CompiledPieces::asked_sizes() const {
 }
 
 Status CompiledPieces::compile() {
-  for (const PieceClass& c : task_.stitched.classes)
-    if (auto done = compile(c); !done) return done;
+  classes_.resize(task_.stitched.classes.size());
+  // Attention first, because the pieces before it may put rows into its pages.
+  for (const bool splitting : {true, false}) {
+    std::size_t i = 0;
+    for (const PieceClass& c : task_.stitched.classes) {
+      Class& made = classes_[i++];
+      if (c.splitting == splitting) PW_TRY(compile(c, made));
+    }
+  }
   for (const Piece& piece : task_.stitched.pieces) {
     std::unique_ptr<Executable>& between = between_.emplace_back();
     const Class& c = classes_[piece.piece_class.index];
@@ -119,11 +126,13 @@ Status CompiledPieces::compile() {
 }
 
 /// Makes the program of a piece, with launches for few tokens if they are wanted and differ.
-Result<PieceProgram> CompiledPieces::program(const Graph& piece) {
+Result<PieceProgram> CompiledPieces::program(const PieceClass& c) {
+  const Graph& piece = task_.stitched.pieces[c.members.front()].graph;
   ProgramOptions options{task_.options.grouping, asked_sizes(), schedules(), !task_.options.strict};
   auto out = PW_TRY(make_program(piece, *host_, task_.driver, options));
   if (!task_.options.stream_weights || task_.options.strict || !out.lacks.empty()) return out;
   options.stream_weights = true;
+  options.cached = cached_outputs(c);
   auto few = PW_TRY(make_program(piece, *host_, task_.driver, options));
   if (few.streamed > 0) out.add_few(std::move(few));
   return out;
@@ -131,9 +140,8 @@ Result<PieceProgram> CompiledPieces::program(const Graph& piece) {
 
 /// Compiles a class. Attention uses kernels if no library is called, or if whole steps are
 /// captured.
-Status CompiledPieces::compile(const PieceClass& c) {
+Status CompiledPieces::compile(const PieceClass& c, Class& made) {
   const Graph& piece = task_.stitched.pieces[c.members.front()].graph;
-  Class& made = classes_.emplace_back();
   log_.counters.pieces += c.members.size();
   ++log_.counters.piece_classes;
   std::optional<AttentionKernels> attention;
@@ -143,7 +151,7 @@ Status CompiledPieces::compile(const PieceClass& c) {
                                   1 + task_.plan.speculative_tokens);
   // Splitting pieces are recorded only as a part of whole steps.
   if (c.capturable() || (c.splitting && task_.captures_steps() && !attention)) {
-    auto program = PW_TRY(this->program(piece));
+    auto program = PW_TRY(this->program(c));
     if (task_.starts_early())
       make_waiting(program, [&](const Place& place) { return weight_bytes(c, place); });
     for (const std::string& why : program.notes) log_.note(why);
@@ -156,17 +164,49 @@ Status CompiledPieces::compile(const PieceClass& c) {
     log_.counters.compilations += c.splitting ? 0 : 1;
     for (const Kernel& kernel : made.program.kernels) keep(kernel);
   } else if (attention && (!attention_rows_.valid() || attention->rows == attention_rows_)) {
-    attention_rows_ = attention->rows;
-    if (task_.starts_early()) make_waiting(*attention);
-    keep(attention->put);
-    if (attention->forms) {
-      for (const AttentionForm& form : attention->forms->all) keep(form.kernel);
-    } else {
-      keep(attention->attend);
-    }
-    made.attention = std::move(attention);
+    keep(std::move(*attention), made);
   }
   return {};
+}
+
+void CompiledPieces::keep(AttentionKernels attention, Class& made) {
+  attention_rows_ = attention.rows;
+  if (task_.starts_early()) make_waiting(attention);
+  keep(attention.put);
+  if (attention.forms) {
+    for (const AttentionForm& form : attention.forms->all) keep(form.kernel);
+  } else {
+    keep(attention.attend);
+  }
+  made.attention = std::move(attention);
+}
+
+PieceId CompiledPieces::next(PieceId piece) const {
+  const std::size_t step = piece.index + std::size_t{1};
+  return step < task_.plan.steps.size() ? task_.plan.steps[step].piece : PieceId();
+}
+
+/// Returns the outputs of a piece that the next one, if it is attention, puts into pages.
+std::optional<CachedOutputs> CompiledPieces::cached_outputs(PieceId piece) const {
+  const PieceId after = next(piece);
+  if (!after.valid() || !class_of(after).attention) return std::nullopt;
+  const AttentionKernels& attention = *class_of(after).attention;
+  const std::vector<ValueId>& outputs = task_.stitched.pieces[piece].outputs;
+  const auto output = [&](std::size_t operand) {
+    const ValueId v = task_.stitched.pieces[after].inputs[attention.operands[operand]];
+    return static_cast<std::size_t>(std::find(outputs.begin(), outputs.end(), v) - outputs.begin());
+  };
+  const CachedOutputs out{output(1), output(2), attention.row};
+  if (std::max(out.k, out.v) >= outputs.size()) return std::nullopt;
+  return out;
+}
+
+/// Returns such outputs if they are the same in every piece of a class.
+std::optional<CachedOutputs> CompiledPieces::cached_outputs(const PieceClass& c) const {
+  const auto first = cached_outputs(c.members.front());
+  const bool same = std::all_of(c.members.begin(), c.members.end(),
+                                [&](PieceId member) { return cached_outputs(member) == first; });
+  return same ? first : std::nullopt;
 }
 
 /// Returns the bytes of a place that is a weight in every piece of the class, all of which a step

@@ -38,6 +38,8 @@ class CompiledPieces {
   /// Returns the executable of a piece that is neither captured nor attention; null for others.
   [[nodiscard]] Executable* between(PieceId piece) const { return between_[piece.index].get(); }
   [[nodiscard]] bool captured(PieceId piece) const;
+  /// Returns the piece of the next step in the plan; invalid for the last one.
+  [[nodiscard]] PieceId next(PieceId piece) const;
   /// Returns the bytes that library calls share; 0 if there are no calls.
   [[nodiscard]] std::int64_t workspace_bytes() const;
   /// Returns true if a kernel reads the number of valid tokens.
@@ -47,8 +49,11 @@ class CompiledPieces {
   [[nodiscard]] std::int64_t most_rows() const;
 
  private:
-  Status compile(const PieceClass& piece_class);
-  Result<PieceProgram> program(const Graph& piece);
+  Status compile(const PieceClass& c, Class& made);
+  void keep(AttentionKernels attention, Class& made);
+  Result<PieceProgram> program(const PieceClass& c);
+  [[nodiscard]] std::optional<CachedOutputs> cached_outputs(const PieceClass& c) const;
+  [[nodiscard]] std::optional<CachedOutputs> cached_outputs(PieceId piece) const;
   void keep(const Kernel& kernel);
   [[nodiscard]] std::int64_t weight_bytes(const PieceClass& c, const Place& place) const;
   [[nodiscard]] std::vector<Symbols> asked_sizes() const;

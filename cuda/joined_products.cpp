@@ -3,7 +3,6 @@
 #include "cuda/joined_products.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "cuda/kernels/matmul/product.hpp"
@@ -88,6 +87,37 @@ std::optional<std::size_t> ProductJoiner::place(const std::vector<ValueId>& valu
   return static_cast<std::size_t>(at - values.begin());
 }
 
+/// Returns true if a group computes the keys and values, with a row for each of the product.
+bool ProductJoiner::computes(std::size_t unit, const TensorProduct& product,
+                             const CachedValues& cached) const {
+  const auto is_computed = [&](ValueId v) {
+    const auto& type = graph_.context().types[graph_.type(v)];
+    return place(units_[unit].outputs, root_(v)) && !type.shape.empty() &&
+           type.shape[0] == product.rows &&
+           type.dtype == graph_.context().types[graph_.type(root_(v))].dtype;
+  };
+  return is_computed(cached.k) && is_computed(cached.v);
+}
+
+std::vector<std::size_t> ProductJoiner::units_of(std::size_t unit, const Neighbours& with) {
+  std::vector<std::size_t> out{unit};
+  for (const auto& other : {with.before, with.after})
+    if (other) out.push_back(*other);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// Adds the pages of keys and of values to the results of a kernel.
+void ProductJoiner::put_in_pages(const Neighbours& with, StreamedProduct& streamed,
+                                 std::vector<TypeId>& results) const {
+  const rows::RunUnit& group = units_[*with.after];
+  for (const ValueId v : {with.cached->k, with.cached->v}) {
+    const std::size_t argument = group.inputs.size() + *place(group.outputs, root_(v));
+    streamed.paged->results.push_back({argument, streamed.arguments.size() + results.size()});
+    results.push_back(group.program.arguments[argument].type);
+  }
+}
+
 std::optional<JoinedProduct> ProductJoiner::joined(std::size_t unit, const TensorProduct& product,
                                                    const std::vector<ValueId>& operands,
                                                    const Neighbours& with,
@@ -118,10 +148,14 @@ std::optional<JoinedProduct> ProductJoiner::joined(std::size_t unit, const Tenso
     streamed.operands.push_back(
         with.before && i == product.a ? 0 : read(operands[i], product.operands[i]));
   if (with.after) streamed.after = inputs(*with.after, y);
+  if (with.cached) {
+    streamed.paged = RowsInPages{out.reads.size(), with.cached->width, {}};
+    streamed.arguments.push_back(graph_.context().types.get(DType::i64, {product.rows}));
+  }
   const auto write = [&](ValueId v, TypeId type) {
     out.writes.push_back(v);
     results.push_back(type);
-    return out.reads.size() + out.writes.size() - 1;
+    return streamed.arguments.size() + out.writes.size() - 1;
   };
   const auto outputs = [&](std::size_t of, JoinedProgram& joined, std::optional<ValueId> but) {
     const rows::RunUnit& group = units_[of];
@@ -138,24 +172,26 @@ std::optional<JoinedProduct> ProductJoiner::joined(std::size_t unit, const Tenso
     outputs(*with.after, *streamed.after, std::nullopt);
   else
     streamed.result = write(y, product.result);
+  if (with.cached) put_in_pages(with, streamed, results);
+  out.fills_pages = with.cached.has_value();
   streamed.results = results.size();
   streamed.arguments.insert(streamed.arguments.end(), results.begin(), results.end());
   auto kernel = streamed_product(streamed, arch, graph_.context());
   if (!kernel) return std::nullopt;
   out.kernel = std::move(*kernel);
-  out.units = {unit};
-  for (const auto& other : {with.before, with.after})
-    if (other) out.units.push_back(*other);
-  std::sort(out.units.begin(), out.units.end());
+  out.units = units_of(unit, with);
   return out;
 }
 
 std::optional<JoinedProduct> ProductJoiner::join(std::size_t unit, const TensorProduct& product,
                                                  const std::vector<ValueId>& operands,
-                                                 std::string_view arch) {
+                                                 std::string_view arch,
+                                                 const std::optional<CachedValues>& cached) {
   const ValueId a = operands[product.a], y = graph_.result(units_[unit].nodes.back());
   const auto first = before(unit, a), last = after(unit, y);
-  const std::array<Neighbours, 4> tries{{{first, last}, {{}, last}, {first, {}}, {{}, {}}}};
+  std::vector<Neighbours> tries{{first, last}, {{}, last}, {first, {}}, {{}, {}}};
+  if (cached && last && computes(*last, product, *cached))
+    tries.insert(tries.begin(), {{first, last, cached}, {{}, last, cached}});
   for (const Neighbours& with : tries) {
     if (with.before && !may_move(*with.before, a, with.after.value_or(unit))) continue;
     auto out = joined(unit, product, operands, with, arch);

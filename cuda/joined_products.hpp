@@ -16,6 +16,15 @@ struct JoinedProduct {
   Kernel kernel;
   std::vector<ValueId> reads, writes;
   std::vector<std::size_t> units;  ///< that it runs, ascending; it is launched in place of the last
+  /// After its reads it reads the rows' places in pages, and after its writes it writes the pages
+  /// of keys and of values.
+  bool fills_pages = false;
+};
+
+/// Keys and values that the next piece would put into the pages of its layer.
+struct CachedValues {
+  ValueId k, v;
+  std::int64_t width = 0;  ///< elements of a row
 };
 
 /// Returns true if a step reads all of a weight: a vector, or the operand of products. Other ops
@@ -30,19 +39,26 @@ class ProductJoiner {
 
   /// Returns the kernel of a product that runs alone in `unit`, with as many of its neighbours as
   /// possible. `operands` are its values, b as stored. Nothing if it has no such kernel. A unit is
-  /// joined once.
+  /// joined once. A kernel that computes both of `cached` puts them into their pages, if it can.
   std::optional<JoinedProduct> join(std::size_t unit, const TensorProduct& product,
-                                    const std::vector<ValueId>& operands, std::string_view arch);
+                                    const std::vector<ValueId>& operands, std::string_view arch,
+                                    const std::optional<CachedValues>& cached);
 
  private:
   struct Neighbours {
     std::optional<std::size_t> before, after;
+    std::optional<CachedValues> cached = std::nullopt;
   };
   [[nodiscard]] std::optional<std::size_t> before(std::size_t unit, ValueId a) const;
   [[nodiscard]] std::optional<std::size_t> after(std::size_t unit, ValueId y) const;
   [[nodiscard]] bool may_move(std::size_t before, ValueId a, std::size_t to) const;
   [[nodiscard]] std::optional<std::size_t> place(const std::vector<ValueId>& values,
                                                  ValueId v) const;
+  [[nodiscard]] bool computes(std::size_t unit, const TensorProduct& product,
+                              const CachedValues& cached) const;
+  [[nodiscard]] static std::vector<std::size_t> units_of(std::size_t unit, const Neighbours& with);
+  void put_in_pages(const Neighbours& with, StreamedProduct& streamed,
+                    std::vector<TypeId>& results) const;
   [[nodiscard]] std::optional<JoinedProduct> joined(std::size_t unit, const TensorProduct& product,
                                                     const std::vector<ValueId>& operands,
                                                     const Neighbours& with,

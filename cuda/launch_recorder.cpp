@@ -50,9 +50,32 @@ Result<LaunchNode> LaunchRecorder::node(PieceId piece, const ProgramLaunch& laun
   for (const auto* places : {&launch.reads, &launch.writes})
     for (const Place& place : *places) addresses.push_back(memory_.address(piece, place));
   node = at_addresses(std::move(node), addresses);
+  use_pages(piece, launch, node);
   if (launch.product && memory_.workspace().address != 0)
     node.writes.push_back(memory_.workspace());
   return node;
+}
+
+void LaunchRecorder::use_pages(PieceId piece, const ProgramLaunch& launch, LaunchNode& node) const {
+  const auto replace = [&](const Place& place, DeviceTensor& tensor) {
+    if (place.kind == Place::Kind::slots) tensor = pages_.slots(tensor.extents[0]);
+    if (place.kind != Place::Kind::keys && place.kind != Place::Kind::values) return;
+    const Graph& attention = task_.stitched.pieces[pieces_.next(piece)].graph;
+    const std::string layer = layer_name(attention, attention.first());
+    tensor = place.kind == Place::Kind::keys ? pages_.keys(layer) : pages_.values(layer);
+  };
+  for (std::size_t i = 0; i < launch.reads.size(); ++i) replace(launch.reads[i], node.reads[i]);
+  for (std::size_t i = 0; i < launch.writes.size(); ++i) replace(launch.writes[i], node.writes[i]);
+}
+
+Result<std::vector<LaunchNode>> LaunchRecorder::in_step(std::size_t step, std::int64_t tokens,
+                                                        std::int64_t query) const {
+  const PieceId piece = task_.plan.steps[step].piece;
+  auto out = PW_TRY(launches(piece, tokens, query));
+  if (step == 0 || !pieces_.class_of(piece).attention) return out;
+  const PieceProgram& before = pieces_.class_of(task_.plan.steps[step - 1].piece).program;
+  if (before.fills_pages_for(tokens)) out.erase(out.begin());
+  return out;
 }
 
 Result<std::vector<LaunchNode>> LaunchRecorder::next_inputs(std::int64_t tokens) const {
@@ -90,8 +113,9 @@ Result<RecordedGraph> LaunchRecorder::record_steps(std::size_t first, std::size_
                                                    std::int64_t tokens, std::int64_t query) const {
   RecordedGraph out{fmt::format("step of {} tokens", tokens), {}};
   for (std::size_t i = first; i < end; ++i) {
-    const Plan::Step& planned = task_.plan.steps[i];
-    auto nodes = PW_TRY(launches(planned.piece, tokens, query));
+    // A graph that begins at attention has not put its rows.
+    auto nodes = PW_TRY(i == first ? launches(task_.plan.steps[i].piece, tokens, query)
+                                   : in_step(i, tokens, query));
     std::move(nodes.begin(), nodes.end(), std::back_inserter(out.nodes));
   }
   if (end == task_.plan.steps.size()) {

@@ -31,10 +31,16 @@ class LaunchRecorder {
 
  private:
   Result<std::vector<LaunchNode>> program(PieceId piece, std::int64_t tokens) const;
+  /// Gives a launch the pages of the attention that follows the piece.
+  void use_pages(PieceId piece, const ProgramLaunch& launch, LaunchNode& node) const;
   Result<LaunchNode> node(PieceId piece, const ProgramLaunch& launch, const Symbols& symbols,
                           std::int64_t tokens) const;
   Result<std::vector<LaunchNode>> attention(PieceId piece, std::int64_t tokens,
                                             std::int64_t query) const;
+  /// Returns the launches of a step of the plan. Keys and values are put into pages once, by the
+  /// piece before if it can.
+  Result<std::vector<LaunchNode>> in_step(std::size_t step, std::int64_t tokens,
+                                          std::int64_t query) const;
 
   const RuntimeTask& task_;
   const CompiledPieces& pieces_;

@@ -69,6 +69,10 @@ class ProgramMaker {
   /// Joins the products that stream their weights with their neighbours.
   void join_products() {
     ProductJoiner joiner(graph_, units_, [this](ValueId v) { return root(v); });
+    std::optional<CachedValues> cached;
+    if (options_.cached)
+      cached = {graph_.outputs()[options_.cached->k], graph_.outputs()[options_.cached->v],
+                options_.cached->width};
     for (std::size_t i = 0; i < units_.size(); ++i) {
       const NodeId n = units_[i].nodes.front();
       const auto call =
@@ -81,7 +85,7 @@ class ProgramMaker {
       std::vector<ValueId> operands;
       for (ValueId v : graph_.operands(n)) operands.push_back(v);
       operands[call->b] = graph_.operand(*transposition, 0);
-      auto joined = joiner.join(i, *product, operands, driver_.arch());
+      auto joined = joiner.join(i, *product, operands, driver_.arch(), cached);
       if (!joined) continue;
       read_by_a_call_.insert(*transposition);
       streamed_.insert(n);
@@ -92,8 +96,15 @@ class ProgramMaker {
 
   void add_joined(JoinedProduct& joined) {
     ++out_.streamed;
-    add_launch(as_exact_as_needed(std::move(joined.kernel)), places(joined.reads),
-               places(joined.writes));
+    std::vector<Place> reads = places(joined.reads), writes = places(joined.writes);
+    if (joined.fills_pages) {
+      const std::vector<TypeId>& types = joined.kernel.arguments;
+      reads.push_back({Place::Kind::slots, 0, types[reads.size()]});
+      writes.push_back({Place::Kind::keys, 0, types[types.size() - 2]});
+      writes.push_back({Place::Kind::values, 0, types.back()});
+      out_.fills_pages = true;
+    }
+    add_launch(as_exact_as_needed(std::move(joined.kernel)), std::move(reads), std::move(writes));
   }
 
   /// Makes a product a library call if the driver supports it; b stays as stored if possible.
@@ -436,6 +447,10 @@ const std::vector<ProgramLaunch>& PieceProgram::launches_for(std::int64_t tokens
   return few.empty() || tokens > kFewRows ? launches : few;
 }
 
+bool PieceProgram::fills_pages_for(std::int64_t tokens) const {
+  return fills_pages && &launches_for(tokens) == &few;
+}
+
 void PieceProgram::add_few(PieceProgram other) {
   const auto moved = [&](std::vector<Place>& places) {
     for (Place& place : places) {
@@ -462,6 +477,7 @@ void PieceProgram::add_few(PieceProgram other) {
   }
   few = std::move(other.launches);
   streamed = other.streamed;
+  fills_pages = other.fills_pages;
 }
 
 Result<PieceProgram> make_program(const Graph& piece, Backend& library, const Driver& driver,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,21 @@
 namespace pw::cuda {
 
 /// Place of a launch's tensor: the piece's n-th input, output, scratch value or literal; the number
-/// of valid tokens, which a step writes before its pieces run; or the n-th tensor that is 0 between
-/// launches.
+/// of valid tokens, which a step writes before its pieces run; the n-th tensor that is 0 between
+/// launches; or of the attention in the next piece: the places of rows in its pages, and its pages
+/// of keys and of values.
 struct Place {
-  enum class Kind : std::uint8_t { input, output, scratch, literal, valid, zero };
+  enum class Kind : std::uint8_t {
+    input,
+    output,
+    scratch,
+    literal,
+    valid,
+    zero,
+    slots,
+    keys,
+    values
+  };
   Kind kind = Kind::input;
   std::size_t index = 0;
   TypeId type;
@@ -55,10 +67,20 @@ struct PieceProgram {
   std::vector<std::string> lacks;  ///< ops that no device code runs: the piece is not captured
   std::vector<std::string> notes;  ///< why products are our own kernels although there is a library
   std::size_t streamed = 0;        ///< launches of streamed_product.hpp
+  bool fills_pages = false;        ///< one of `few` puts the next piece's keys and values there
 
   [[nodiscard]] const std::vector<ProgramLaunch>& launches_for(std::int64_t tokens) const;
+  /// Returns true if those launches put the next piece's keys and values into pages.
+  [[nodiscard]] bool fills_pages_for(std::int64_t tokens) const;
   /// Takes the launches of another program of the piece for few tokens.
   void add_few(PieceProgram other);
+};
+
+/// Outputs of a piece that attention, which is the next piece, puts into pages.
+struct CachedOutputs {
+  std::size_t k = 0, v = 0;
+  std::int64_t width = 0;  ///< elements of a row
+  friend bool operator==(const CachedOutputs&, const CachedOutputs&) = default;
 };
 
 struct ProgramOptions {
@@ -70,6 +92,8 @@ struct ProgramOptions {
   bool tensor_cores = false;
   /// Products stream their weights and join their neighbours: see joined_products.hpp.
   bool stream_weights = false;
+  /// Outputs that such a product may put into pages.
+  std::optional<CachedOutputs> cached = std::nullopt;
 };
 
 /// Makes the program of a piece. A product is a library call if the driver supports it, else a

@@ -283,6 +283,9 @@ Address RuntimeMemory::address(PieceId piece, const Place& place) const {
     case Place::Kind::valid: return valid_;
     case Place::Kind::literal: return literals_[p.piece_class.index][place.index];
     case Place::Kind::zero: return zeros_[piece.index][place.index];
+    case Place::Kind::slots:
+    case Place::Kind::keys:
+    case Place::Kind::values: return 0;  // see DeviceAttention
     case Place::Kind::scratch: break;
   }
   return arena_ + static_cast<Address>(layout_.scratch[piece.index][place.index].offset);

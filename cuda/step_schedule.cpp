@@ -91,8 +91,9 @@ class StepDescriber {
       else if (!by_data && is_written(graph, t))
         out.other_bytes += t.bytes();
     }
+    const std::size_t whole = node.writes.size() - (kernel != nullptr ? kernel->paged : 0);
     if (!by_data)
-      for (const DeviceTensor& t : node.writes) out.other_bytes += t.bytes();
+      for (std::size_t w = 0; w < whole; ++w) out.other_bytes += node.writes[w].bytes();
     out.early = node.early;
     if (kernel != nullptr)
       for (const ConstantArgument& c : kernel->prefetched)

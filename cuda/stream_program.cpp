@@ -71,7 +71,10 @@ Status StreamCall::run(Driver& driver, std::span<const Address> inputs,
       case Place::Kind::scratch:
       case Place::Kind::zero: return arena;
       case Place::Kind::literal:
-      case Place::Kind::valid: return 0;
+      case Place::Kind::valid:
+      case Place::Kind::slots:
+      case Place::Kind::keys:
+      case Place::Kind::values: return 0;
     }
     return 0;
   };
@@ -179,7 +182,10 @@ class StreamProgram::Preparation {
       case Place::Kind::literal: return {place.kind, 0, of_.literals_[place.index]};
       case Place::Kind::input:
       case Place::Kind::output:
-      case Place::Kind::valid: break;
+      case Place::Kind::valid:
+      case Place::Kind::slots:
+      case Place::Kind::keys:
+      case Place::Kind::values: break;
     }
     return {place.kind, place.index, 0};
   }

@@ -51,6 +51,7 @@ struct Kernel {
                                   ///< then results; each aligned to 16 bytes
   std::size_t results = 0;        ///< how many of them, at the end
   bool reads_valid = false;       ///< the last operand is the number of valid tokens
+  std::size_t paged = 0;          ///< the last results: pages of which few rows are written
   /// An argument that is 0 before and after the launch.
   std::optional<std::size_t> zero = std::nullopt;
   std::vector<DimId>

@@ -344,3 +344,160 @@ TEST_CASE("streamed products: a schedule states each edge, its bytes, and its mo
       need(cuda::schedule_of(pieces, graph, plan, "sm_90", 16, options), *context);
   CHECK(many.launches.size() > 4);
 }
+
+namespace {
+
+/// A decoder's attention with the products around it, of random sizes.
+struct CachedCase {
+  std::int64_t depth = 8, groups = 1, share = 1, width = 2;
+  bool turned = true;  ///< keys and queries are rotated
+
+  static CachedCase random(Random& random) {
+    CachedCase out;
+    out.depth = 1 + static_cast<std::int64_t>(random.below(random.below(2) == 0 ? 640 : 60));
+    if (random.below(3) != 0) out.depth = (out.depth + 7) / 8 * 8;
+    out.groups = 1 + static_cast<std::int64_t>(random.below(3));
+    out.share = 1 + static_cast<std::int64_t>(random.below(3));
+    out.width = 2 + 2 * static_cast<std::int64_t>(random.below(32));
+    out.turned = random.below(4) != 0;
+    return out;
+  }
+  std::string text(bool as_sum) const {
+    const std::int64_t k = groups * width, q = k * share;
+    const std::string turn =
+        turned
+            ? fmt::format("  qr, kr = rotary_embedding(positions, q, k, cs){{head = {}}}\n", width)
+            : "  qr = q + q\n  kr = k + k\n";
+    return fmt::format(
+        "graph g {{\n  symbol n in 1..24 tokens\n"
+        "  in x: bf16[n, {0}], positions: i64[n]\n"
+        "  in weight qw: bf16[{1}, {0}], ow: bf16[{0}, {2}], g: bf16[{0}], cs: bf16[64, {3}]\n"
+        "  b = rms_norm(x, g){{eps = 1e-5}}\n  qkv = {4}\n"
+        "  q, k, v = split(qkv){{dim = 1, sizes = [{2}, {5}, {5}]}}\n{6}"
+        "  o = unified_attention(reshape(qr){{shape = [n, {7}, {3}]}}, reshape(kr){{shape = [n, "
+        "{8}, {3}]}}, reshape(v){{shape = [n, {8}, {3}]}}, none){{layer = \"0\"}}\n"
+        "  y = {9}\n  out y, kr, v\n}}\n",
+        depth, q + 2 * k, q, width, product_of(as_sum, "b", "qw", depth, q + 2 * k), k, turn,
+        groups * share, groups,
+        product_of(as_sum, fmt::format("reshape(o){{shape = [n, {}]}}", q), "ow", q, depth));
+  }
+};
+
+/// The attention of the interpreter's order of sums, because the architecture has no tensor cores.
+struct CachedModel {
+  CachedModel(const std::string& text, const std::string& sum, const std::string& mode,
+              std::int64_t requests)
+      : context(library()),
+        graph(need(parse_graph(context, text, "test"), *context)),
+        as_sum(need(parse_graph(context, sum, "sum"), *context)),
+        pieces(
+            need(split(graph, need(splitting_ops(context, nullptr, {}, {}), *context)), *context)),
+        plan(need(make_plan(pieces, graph, options(mode, requests)), *context)),
+        driver({.libraries = false, .arch = "sm_70"}),
+        weights(graph, 5) {
+    cuda::RuntimeOptions how;
+    how.stream_weights = true;
+    runtime = need(cuda::Runtime::make(pieces, graph, plan, driver, how), *context);
+    need(runtime->load(weights), *context);
+    need(runtime->capture(), *context);
+  }
+  CachedModel(const CachedModel&) = delete;
+  static PlanOptions options(const std::string& mode, std::int64_t requests) {
+    PlanOptions out = StreamedPiece::options();
+    out.mode = mode;
+    out.max_requests = requests;
+    return out;
+  }
+  /// Runs a step with padding and without, and compares both with the interpreter.
+  StepReport check(Step step) {
+    RunOptions run;
+    run.poison = true;
+    step.cache = &replayed;
+    const StepResult padded = need(runtime->run(step, weights, run), *context);
+    step.cache = &launched;
+    run.pad = false;
+    const StepResult exact = need(runtime->run(step, weights, run), *context);
+    step.cache = &unsplit;
+    const auto wanted = values_of_all(
+        need(run_whole(as_sum, *make_interpreter(Precision::single), weights, step), *context));
+    CHECK(difference(values_of_all(padded.outputs), wanted) == "");
+    CHECK(difference(values_of_all(exact.outputs), wanted) == "");
+    return padded.report;
+  }
+  std::vector<std::string> launches(std::int64_t tokens) const {
+    std::map<std::string, std::string> ops;
+    for (const cuda::Kernel& kernel : runtime->kernels()) ops[kernel.name] = kernel.op;
+    std::vector<std::string> out;
+    for (const auto& node : need(runtime->record_step(tokens), *context).nodes)
+      out.push_back(ops[node.name]);
+    return out;
+  }
+
+  ContextPtr context;
+  Graph graph, as_sum;
+  StitchedGraph pieces;
+  Plan plan;
+  cuda::HostDriver driver;
+  Weights weights;
+  KvCache replayed, launched, unsplit;
+  std::unique_ptr<cuda::Runtime> runtime;
+};
+
+/// Two sequences of at most 8 tokens a step, of which the first goes beyond a page.
+std::vector<Step> cached_steps(Random& random) {
+  std::int64_t past[2] = {0, 0};
+  std::vector<Step> out;
+  for (int i = 0; i < 6; ++i) {
+    Step step;
+    for (const std::int64_t id : {0, 1}) {
+      const std::int64_t fresh = i < 3 ? 6 - 4 * id : static_cast<std::int64_t>(random.below(4));
+      if (fresh > 0) step.sequences.push_back({id, fresh, past[id]});
+      past[id] += fresh;
+    }
+    if (!step.sequences.empty()) out.push_back(step);
+  }
+  return out;
+}
+
+void check_cached(std::size_t count, std::uint64_t seed) {
+  Random random(seed);
+  for (std::size_t i = 0; i < count; ++i) {
+    const CachedCase shape = CachedCase::random(random);
+    CachedModel model(shape.text(false), shape.text(true), "full", 4);
+    INFO("seed " << seed << ", " << i << "\n" << shape.text(false));
+    for (const std::int64_t tokens : {1, 2, 4, 8, 16}) {
+      const auto ops = model.launches(tokens);
+      CHECK(std::count(ops.begin(), ops.end(), "put keys and values") == (tokens > 8 ? 1 : 0));
+    }
+    for (const Step& step : cached_steps(random)) {
+      INFO(step.tokens() << " tokens");
+      CHECK(model.check(step).whole);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("streamed products: a product puts the keys and values that it computes into pages",
+          "[cuda][streamed]") {
+  if (host_compiler().empty()) return;
+  check_cached(6, 11);
+}
+
+TEST_CASE("streamed products: 200 shapes of keys and values", "[.][cuda][streamed][slow]") {
+  if (host_compiler().empty()) return;
+  check_cached(200, 12);
+}
+
+TEST_CASE("streamed products: graphs of pieces follow pages that move", "[cuda][streamed]") {
+  if (host_compiler().empty()) return;
+  const CachedCase shape{64, 2, 2, 8, true};
+  CachedModel model(shape.text(false), shape.text(true), "piecewise", 1);
+  std::int64_t past = 0;
+  for (std::int64_t fresh : {8, 8, 1, 8, 8, 3, 8, 8, 8, 1, 4}) {
+    INFO(past << " tokens");
+    model.check(Step{{{0, fresh, past}}});
+    past += fresh;
+  }
+  CHECK(model.runtime->counters().stale > 0);
+}

@@ -369,12 +369,25 @@ Status DeviceAttention::begin(const Step& step, std::int64_t rows) {
                        static_cast<std::int64_t>(table->size() * sizeof(std::int64_t)));
 }
 
+DeviceTensor DeviceAttention::slots(std::int64_t rows) const {
+  return {DType::i64, {rows}, table_};
+}
+
+DeviceTensor DeviceAttention::keys(const std::string& layer) const {
+  const Pool& pool = pools_.at(layer);
+  return {pool.k, {pages_ * page_tokens_ * pool.row}, pool.k_pages};
+}
+
+DeviceTensor DeviceAttention::values(const std::string& layer) const {
+  const Pool& pool = pools_.at(layer);
+  return {pool.v, {pages_ * page_tokens_ * pool.row}, pool.v_pages};
+}
+
 std::vector<LaunchNode> DeviceAttention::launches(const AttentionKernels& kernels,
                                                   const std::string& layer,
                                                   std::span<const DeviceTensor> inputs,
                                                   const DeviceTensor& output,
                                                   std::int64_t query) const {
-  const Pool& pool = pools_.at(layer);
   const DeviceTensor &q = inputs[kernels.operands[0]], &k = inputs[kernels.operands[1]],
                      &v = inputs[kernels.operands[2]];
   const std::int64_t rows = q.extents[0];
@@ -382,11 +395,10 @@ std::vector<LaunchNode> DeviceAttention::launches(const AttentionKernels& kernel
     return DeviceTensor{
         DType::i64, {count}, table_ + static_cast<Address>(begin * size_of(DType::i64))};
   };
-  const std::int64_t held = pages_ * page_tokens_ * pool.row;
-  const DeviceTensor all_k{pool.k, {held}, pool.k_pages}, all_v{pool.v, {held}, pool.v_pages};
+  const DeviceTensor all_k = keys(layer), all_v = values(layer);
   LaunchNode put;
   put.name = kernels.put.name;
-  put.reads = {k, v, part(0, rows)};
+  put.reads = {k, v, slots(rows)};
   put.writes = {all_k, all_v};
   put.params = {rows};
   LaunchNode attend;

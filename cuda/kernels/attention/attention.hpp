@@ -58,13 +58,18 @@ class DeviceAttention {
   /// Prepares a step before its launches: pages for its tokens, and the tables. `rows` includes
   /// padding. Fails with PW1209 like KvCache::extend(), and if the cache has another page size.
   Status begin(const Step& step, std::int64_t rows);
-  /// Returns the launches for the piece's tensors, padding rows included. They are tuned for
+  /// Returns the launches for the piece's tensors, padding rows included: of the kernel that puts
+  /// keys and values into pages, and of attention. They are tuned for
   /// `query` new tokens of each sequence (0: they differ), and correct for any step.
   [[nodiscard]] std::vector<LaunchNode> launches(const AttentionKernels& kernels,
                                                  const std::string& layer,
                                                  std::span<const DeviceTensor> inputs,
                                                  const DeviceTensor& output,
                                                  std::int64_t query) const;
+  /// Returns the places of the step's rows in the pages; -1: padding.
+  [[nodiscard]] DeviceTensor slots(std::int64_t rows) const;
+  [[nodiscard]] DeviceTensor keys(const std::string& layer) const;
+  [[nodiscard]] DeviceTensor values(const std::string& layer) const;
   /// Returns a hash of all device addresses of the launches other than their tensors; it changes
   /// when pages run out.
   [[nodiscard]] std::uint64_t address_hash() const;

@@ -94,8 +94,8 @@ class NestFinder {
 /// Emits the statements of turns.
 class TurnText {
  public:
-  TurnText(const RowProgram& program, std::size_t argument)
-      : program_(program), argument_(argument), expressions_(program) {}
+  TurnText(const RowProgram& program, std::size_t argument, const std::vector<PagedResult>& paged)
+      : program_(program), argument_(argument), paged_(paged), expressions_(program) {}
 
   std::string nest(const ColumnNest& nest) {
     nest_ = &nest;
@@ -114,14 +114,21 @@ class TurnText {
       case StatementKind::compute: return line(expressions_.defined(s));
       case StatementKind::place: return line(expressions_.given(s.slot, index(s.index)));
       case StatementKind::load: return line(expressions_.loaded(s.slot, element(s)));
-      case StatementKind::store:
-        return line(fmt::format("pw_store(p{}, {}, {});", s.argument, index(s.index),
-                                expressions_.stored(s.operands[0])));
+      case StatementKind::store: return store(s);
       case StatementKind::branch: return branch(s);
       case StatementKind::check:  // device programs have no checks
       case StatementKind::loop:
       case StatementKind::reduce: return;
     }
+  }
+
+  void store(const Statement& s) {
+    const std::string value = expressions_.stored(s.operands[0]);
+    line(fmt::format("pw_store(p{}, {}, {});", s.argument, index(s.index), value));
+    for (const PagedResult& result : paged_)
+      if (result.argument == s.argument)
+        line(fmt::format("if (slot >= 0) pw_store({}, (slot - row) * {}LL + ({}), {});",
+                         result.pages, result.width, index(s.index), value));
   }
 
   [[nodiscard]] std::string element(const Statement& s) const {
@@ -145,6 +152,7 @@ class TurnText {
 
   const RowProgram& program_;
   std::size_t argument_;
+  const std::vector<PagedResult>& paged_;
   Expressions expressions_;
   const ColumnNest* nest_ = nullptr;
   std::string out_;
@@ -210,9 +218,28 @@ std::string columns_text(const RowProgram& program, const std::vector<ColumnNest
          });
 }
 
+bool stores_rows(const RowProgram& program, const std::vector<ColumnNest>& nests,
+                 std::size_t argument, std::int64_t width) {
+  rows::Indices indices = program.indices;
+  const auto is_in_row = [&](rows::IndexId index) {
+    auto terms = indices.terms(index);
+    if (!terms) return false;
+    const auto row = terms->factors.find(indices.use(program.row));
+    if (row == terms->factors.end() || row->second != width) return false;
+    terms->factors.erase(row);
+    return indices.within(indices.sum(*terms), indices.constant(width));
+  };
+  return std::all_of(nests.begin(), nests.end(), [&](const ColumnNest& nest) {
+    return std::all_of(nest.statements.begin(), nest.statements.end(), [&](const Statement* s) {
+      return s->kind != StatementKind::store || s->argument != argument || is_in_row(s->index);
+    });
+  });
+}
+
 std::string turns_text(const RowProgram& program, std::size_t argument,
-                       const std::vector<ColumnNest>& nests) {
-  TurnText text(program, argument);
+                       const std::vector<ColumnNest>& nests,
+                       const std::vector<PagedResult>& paged) {
+  TurnText text(program, argument, paged);
   return by_nest(nests,
                  [&](const ColumnNest& nest) { return text.nest(nest) + "      return;\n"; });
 }

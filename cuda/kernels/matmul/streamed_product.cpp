@@ -75,16 +75,31 @@ class StreamedWriter {
     const rows::RowProgram& program = *s_.after->program;
     if (!has_rows(program)) return false;
     auto nests = column_nests(program, s_.after->through, p_.columns);
-    if (!nests) return false;
+    if (!nests || !in_pages(program, *nests)) return false;
     for (const auto& group : grouped(std::move(*nests))) {
       Turns turns;
       for (const ColumnNest& nest : group) turns.count += nest.turns;
       turns.parts = static_cast<std::int64_t>(group.front().columns.size());
       turns.columns = columns_text(program, group);
-      turns.finish = aliases(*s_.after) + turns_text(program, s_.after->through, group);
+      turns.finish =
+          aliases(*s_.after) + slot_text() + turns_text(program, s_.after->through, group, paged_);
       turns_.push_back(std::move(turns));
     }
     return true;
+  }
+
+  /// Names the pages of results. Returns false if a store is not proved to be in its row.
+  bool in_pages(const rows::RowProgram& program, const std::vector<ColumnNest>& nests) {
+    if (!s_.paged) return true;
+    for (const RowsInPages::Result& result : s_.paged->results) {
+      if (!stores_rows(program, nests, result.result, s_.paged->width)) return false;
+      paged_.push_back({result.result, s_.paged->width, fmt::format("q{}", result.pages)});
+    }
+    return true;
+  }
+  [[nodiscard]] std::string slot_text() const {
+    if (!s_.paged) return {};
+    return fmt::format("    const long long slot = pw_load(q{}, row);\n", s_.paged->slots);
   }
 
   /// Declares the pointers of a program's arguments under their names in its text.
@@ -211,6 +226,7 @@ class StreamedWriter {
     out.source = fmt::format("{}\n{}", streamed_prelude(), out.source);
     out.schedule.resident = resident();
     out.group_reads = shape_.ahead;
+    out.paged = paged_.size();
     out.shared_bytes = before_ ? kRows * groups() * 16 : 0;
     return out;
   }
@@ -222,6 +238,7 @@ class StreamedWriter {
   StreamShape shape_;
   std::optional<RowsInBlock> before_;
   std::vector<Turns> turns_;
+  std::vector<PagedResult> paged_;
 };
 
 }  // namespace

@@ -25,6 +25,16 @@ struct JoinedProgram {
   std::vector<std::size_t> arguments;  ///< by argument: the kernel's; unused for `through`
 };
 
+/// Rows of results of a program that are also put into pages, as a cache of keys and values is.
+struct RowsInPages {
+  struct Result {
+    std::size_t result = 0, pages = 0;  ///< arguments: of the program, and of the kernel
+  };
+  std::size_t slots = 0;   ///< argument of the kernel: the place of each row in the pages, or -1
+  std::int64_t width = 0;  ///< elements of a row
+  std::vector<Result> results;
+};
+
 struct StreamedProduct {
   TensorProduct product;          ///< b is transposed
   std::vector<TypeId> arguments;  ///< of the kernel, results last
@@ -32,6 +42,7 @@ struct StreamedProduct {
   std::vector<std::size_t> operands;  ///< of the product: arguments; unused for an a from `before`
   std::size_t result = 0;             ///< an argument; unused if there is an `after`
   std::optional<JoinedProgram> before, after;
+  std::optional<RowsInPages> paged;  ///< of `after`
 
   /// Returns the product alone.
   [[nodiscard]] static StreamedProduct alone(TensorProduct product);
