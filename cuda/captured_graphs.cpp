@@ -64,8 +64,8 @@ CapturedGraph CapturedGraphs::instantiate(RecordedGraph graph, std::uint64_t add
 void CapturedGraphs::count_full_edges(const RecordedGraph& graph) {
   if (!task_.starts_early()) return;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-    if (const std::string why = why_not_early(graph, i, pieces_.waiting()); !why.empty())
-      ++full_edges_[why];
+    if (std::string why = why_not_early(graph, i, pieces_.waiting()); !graph.nodes[i].early)
+      ++full_edges_[why.empty() ? "the model predicts a loss" : why];
 }
 
 void CapturedGraphs::note_full_edges() {

@@ -39,7 +39,9 @@ void make_waiting(PieceProgram& program, const std::function<std::int64_t(const 
   for (Kernel& kernel : program.kernels) {
     const std::string before = kernel.name;
     std::vector<ConstantArgument> arguments;
-    for (const auto& [argument, bytes] : constants[before]) arguments.push_back({argument, bytes});
+    for (const auto& [argument, bytes] : constants[before])
+      if (kernel.phases == 1 || argument < kernel.first_reads)  // later phases prefetch theirs
+        arguments.push_back({argument, bytes});
     kernel = waiting(std::move(kernel), arguments);
     renamed[before] = kernel.name;
   }

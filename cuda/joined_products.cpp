@@ -179,6 +179,7 @@ std::optional<JoinedProduct> ProductJoiner::joined(std::size_t unit, const Tenso
   auto kernel = streamed_product(streamed, arch, graph_.context());
   if (!kernel) return std::nullopt;
   out.kernel = std::move(*kernel);
+  out.streamed = std::move(streamed);
   out.units = units_of(unit, with);
   return out;
 }

@@ -4,6 +4,8 @@
 
 #include <functional>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/rowprogram/grouping.hpp"
@@ -19,6 +21,7 @@ struct JoinedProduct {
   /// After its reads it reads the rows' places in pages, and after its writes it writes the pages
   /// of keys and of values.
   bool fills_pages = false;
+  StreamedProduct streamed;  ///< what the kernel computes, if it is one product
 };
 
 /// Keys and values that the next piece would put into the pages of its layer.
@@ -30,6 +33,26 @@ struct CachedValues {
 /// Returns true if a step reads all of a weight: a vector, or the operand of products. Other ops
 /// select rows of a matrix, such as those of a table of embeddings.
 [[nodiscard]] bool is_read_whole(const Graph& graph, ValueId weight);
+
+/// Makes one kernel of products that follow one another, each of which may read what earlier ones
+/// write: see StreamedChain. The state of such a kernel follows its writes, before the pages.
+class ProductChainer {
+ public:
+  ProductChainer(std::function<ValueId(ValueId)> root, std::string arch, Context& context)
+      : root_(std::move(root)), arch_(std::move(arch)), context_(context) {}
+
+  /// Adds the next product. Returns the kernel of those before it if it cannot join them.
+  std::optional<JoinedProduct> add(JoinedProduct product);
+  /// Returns the kernel of the products since the last one, if there are any.
+  std::optional<JoinedProduct> end();
+
+ private:
+  std::function<ValueId(ValueId)> root_;
+  std::string arch_;
+  Context& context_;
+  std::vector<JoinedProduct> products_;
+  JoinedProduct all_;  ///< the kernel of all of them, if there are several
+};
 
 class ProductJoiner {
  public:

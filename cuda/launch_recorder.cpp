@@ -7,6 +7,7 @@
 
 #include "backends/sequences.hpp"
 #include "base/try.hpp"
+#include "cuda/edge_choice.hpp"
 #include "exec/dispatch.hpp"
 
 namespace pw::cuda {
@@ -100,12 +101,18 @@ Result<std::vector<LaunchNode>> LaunchRecorder::next_inputs(std::int64_t tokens)
   return out;
 }
 
+void LaunchRecorder::connect(RecordedGraph& graph) const {
+  order_nodes(graph);
+  start_early(graph, pieces_.waiting());
+  if (task_.starts_early() && !task_.options.early_at_a_loss)
+    EdgeChooser(task_.driver.arch(), pieces_.kernels()).choose(graph);
+}
+
 Result<RecordedGraph> LaunchRecorder::record(PieceId piece, std::int64_t tokens) const {
   auto nodes = PW_TRY(program(piece, tokens));
   RecordedGraph out{fmt::format("{} of {} tokens", task_.stitched.pieces[piece].name, tokens),
                     std::move(nodes)};
-  order_nodes(out);
-  start_early(out, pieces_.waiting());
+  connect(out);
   return out;
 }
 
@@ -122,8 +129,7 @@ Result<RecordedGraph> LaunchRecorder::record_steps(std::size_t first, std::size_
     auto nodes = PW_TRY(next_inputs(tokens));
     std::move(nodes.begin(), nodes.end(), std::back_inserter(out.nodes));
   }
-  order_nodes(out);
-  start_early(out, pieces_.waiting());
+  connect(out);
   return out;
 }
 

@@ -42,6 +42,9 @@ class LaunchRecorder {
   Result<std::vector<LaunchNode>> in_step(std::size_t step, std::int64_t tokens,
                                           std::int64_t query) const;
 
+  /// Gives the nodes their edges.
+  void connect(RecordedGraph& graph) const;
+
   const RuntimeTask& task_;
   const CompiledPieces& pieces_;
   const RuntimeMemory& memory_;

@@ -18,11 +18,34 @@
 namespace pw::cuda {
 namespace {
 
+/// Returns the node that transposes a matrix for this user only.
+std::optional<NodeId> transposition_of(const Graph& graph, const std::vector<rows::RunUnit>& units,
+                                       NodeId user, ValueId v) {
+  if (graph.is_input(v) || graph.is_output(v)) return std::nullopt;
+  const NodeId n = graph.producer(v);
+  const auto axis = [&](std::string_view name) {
+    const Attribute* attribute = graph.attribute(n, name);
+    const auto* value = attribute ? std::get_if<std::int64_t>(attribute) : nullptr;
+    return value == nullptr ? -1 : (*value + 2) % 2;
+  };
+  if (graph.op_of(n).primitive != Primitive::transpose || axis("dim0") + axis("dim1") != 1 ||
+      graph.users(v) != std::vector<NodeId>{user})
+    return std::nullopt;
+  const bool by_itself = std::any_of(units.begin(), units.end(), [&](const rows::RunUnit& u) {
+    return u.kind == rows::RunUnit::Kind::rows && u.nodes == std::vector<NodeId>{n};
+  });
+  return by_itself ? std::optional(n) : std::nullopt;
+}
+
 class ProgramMaker {
  public:
   ProgramMaker(const Graph& piece, Backend& library, const Driver& driver,
                const ProgramOptions& options)
-      : graph_(piece.compact()), library_(library), driver_(driver), options_(options) {
+      : graph_(piece.compact()),
+        library_(library),
+        driver_(driver),
+        options_(options),
+        chain_([this](ValueId v) { return root(v); }, driver.arch(), graph_.context()) {
     take_apart(graph_, [](NodeId, const std::string&) {});
     graph_.erase_dead();
     units_ = rows::group_rows(graph_, options.grouping);
@@ -37,11 +60,15 @@ class ProgramMaker {
     place_all();
     for (std::size_t i = 0; i < units_.size(); ++i) {
       if (read_by_a_call_.count(units_[i].nodes.front()) != 0) continue;
-      if (const auto joined = joined_.find(i); joined != joined_.end())
-        add_joined(joined->second);
-      else if (in_joined_.count(i) == 0)
+      if (const auto joined = joined_.find(i); joined != joined_.end()) {
+        if (auto done = chain_.add(std::move(joined->second))) add_joined(*done);
+      } else if (in_joined_.count(i) == 0) {
+        using Kind = rows::RunUnit::Kind;
+        if (units_[i].kind == Kind::rows || units_[i].kind == Kind::opaque) end_chain();
         PW_TRY(add(units_[i]));
+      }
     }
+    end_chain();
     copy_outputs();
     return std::move(out_);
   }
@@ -78,7 +105,7 @@ class ProgramMaker {
       const auto call =
           units_[i].kind == rows::RunUnit::Kind::opaque ? product_call(graph_, n) : std::nullopt;
       const auto transposition =
-          call ? transposition_of(n, graph_.operand(n, call->b)) : std::nullopt;
+          call ? transposition_of(graph_, units_, n, graph_.operand(n, call->b)) : std::nullopt;
       const auto product =
           transposition ? tensor_product_of(graph_, n, true) : std::optional<TensorProduct>();
       if (!product) continue;
@@ -94,9 +121,18 @@ class ProgramMaker {
     }
   }
 
+  void end_chain() {
+    if (auto done = chain_.end()) add_joined(*done);
+  }
+
   void add_joined(JoinedProduct& joined) {
     ++out_.streamed;
     std::vector<Place> reads = places(joined.reads), writes = places(joined.writes);
+    if (joined.kernel.zero) {
+      const TypeId state = joined.kernel.arguments[*joined.kernel.zero];
+      writes.push_back({Place::Kind::zero, out_.zeros.size(), state});
+      out_.zeros.push_back(state);
+    }
     if (joined.fills_pages) {
       const std::vector<TypeId>& types = joined.kernel.arguments;
       reads.push_back({Place::Kind::slots, 0, types[reads.size()]});
@@ -112,7 +148,7 @@ class ProgramMaker {
     if (streamed_.count(n) != 0) return;
     const auto product = product_call(graph_, n);
     if (!product) return;
-    const auto transposition = transposition_of(n, graph_.operand(n, product->b));
+    const auto transposition = transposition_of(graph_, units_, n, graph_.operand(n, product->b));
     if (own_is_faster(n, transposition.has_value())) {
       choose_own(n, transposition);
       if (own_.contains(n)) return;
@@ -159,24 +195,6 @@ class ProgramMaker {
       read_by_a_call_.insert(*transposition);
     }
     own_.emplace(n, std::move(own));
-  }
-
-  /// Returns the node that transposes a matrix for this user only.
-  [[nodiscard]] std::optional<NodeId> transposition_of(NodeId user, ValueId v) const {
-    if (graph_.is_input(v) || graph_.is_output(v)) return std::nullopt;
-    const NodeId n = graph_.producer(v);
-    const auto axis = [&](std::string_view name) {
-      const Attribute* attribute = graph_.attribute(n, name);
-      const auto* value = attribute ? std::get_if<std::int64_t>(attribute) : nullptr;
-      return value == nullptr ? -1 : (*value + 2) % 2;
-    };
-    if (graph_.op_of(n).primitive != Primitive::transpose || axis("dim0") + axis("dim1") != 1 ||
-        graph_.users(v) != std::vector<NodeId>{user})
-      return std::nullopt;
-    const bool by_itself = std::any_of(units_.begin(), units_.end(), [&](const rows::RunUnit& u) {
-      return u.kind == rows::RunUnit::Kind::rows && u.nodes == std::vector<NodeId>{n};
-    });
-    return by_itself ? std::optional(n) : std::nullopt;
   }
 
   /// Returns true if the driver supports a product, whose b may be transposed by the preceding
@@ -406,6 +424,7 @@ class ProgramMaker {
   std::set<NodeId> streamed_;                    // products that stream their weights
   std::map<std::size_t, JoinedProduct> joined_;  // by the unit in whose place they are launched
   std::set<std::size_t> in_joined_;              // units that they run
+  ProductChainer chain_;                         // the products that wait for their kernel
   std::string refused_;                          // reason why the driver rejected a product
   PieceProgram out_;
   std::vector<ValueId> view_of_;  // by value: the operand whose bytes it is

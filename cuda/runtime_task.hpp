@@ -19,6 +19,8 @@ struct RuntimeOptions {
   std::int64_t cached_tokens = 0;
   /// Kernels may start before their predecessors in a graph have ended, on sm_90 and newer.
   bool programmatic_edges = false;
+  /// They do also where the model predicts a loss (edge_choice.hpp). For tests.
+  bool early_at_a_loss = false;
   /// Steps of few tokens use kernels that stream weights, and that join products with their
   /// neighbours (joined_products.hpp). Not in strict runs.
   bool stream_weights = false;

@@ -4,14 +4,13 @@
 #include "cuda/step_schedule.hpp"
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
-#include "base/division.hpp"
 #include "base/try.hpp"
 #include "cuda/device/host_driver.hpp"
-#include "cuda/kernels/matmul/stream_model.hpp"
+#include "cuda/edge_choice.hpp"
 #include "cuda/runtime.hpp"
 
 namespace pw::cuda {
@@ -44,11 +43,9 @@ class ImaginedDriver final : public HostDriver {
 class StepDescriber {
  public:
   StepDescriber(const Runtime& runtime, std::string_view arch)
-      : machine_(stream_machine(arch)), weights_(runtime.weights()) {
-    for (const Kernel& kernel : runtime.kernels()) {
-      kernels_.emplace(kernel.name, &kernel);
+      : model_(arch, runtime.kernels()), weights_(runtime.weights()) {
+    for (const Kernel& kernel : runtime.kernels())
       if (waits_first(kernel)) waiting_.insert(kernel.name);
-    }
   }
 
   StepSchedule run(const RecordedGraph& graph, std::int64_t tokens) const {
@@ -59,11 +56,6 @@ class StepDescriber {
   }
 
  private:
-  [[nodiscard]] const Kernel* kernel_of(const LaunchNode& node) const {
-    const auto found = kernels_.find(node.name);
-    return node.kind == LaunchNode::Kind::kernel && found != kernels_.end() ? found->second
-                                                                            : nullptr;
-  }
   [[nodiscard]] bool is_weight(const DeviceTensor& tensor) const {
     return std::any_of(weights_.begin(), weights_.end(), [&](const DeviceTensor& weight) {
       return weight.address == tensor.address && tensor.address != 0;
@@ -80,7 +72,7 @@ class StepDescriber {
 
   [[nodiscard]] ScheduledLaunch launch(const RecordedGraph& graph, std::size_t i) const {
     const LaunchNode& node = graph.nodes[i];
-    const Kernel* kernel = kernel_of(node);
+    const Kernel* kernel = model_.kernel_of(node);
     ScheduledLaunch out;
     out.op = kernel != nullptr ? kernel->op : node.name;
     const bool by_data =  // which tokens of the cache, for example
@@ -100,47 +92,41 @@ class StepDescriber {
         out.prefetched += std::min(c.bytes, kMostPrefetched);
     if (!node.early) out.prefetched = 0;
     out.early_bytes = node.early ? out.weight_bytes : 0;
-    out.why = node.early ? proof(graph, i, out) : why_not_early(graph, i, waiting_);
-    const StreamedLaunch model = modelled(node, kernel, out);
-    out.full_seconds = seconds_of(machine_, model, StreamEdge::full);
-    const StreamEdge early = out.prefetched > 0 ? StreamEdge::reads_first : StreamEdge::waits_first;
-    out.early_seconds = seconds_of(machine_, model, node.early ? early : StreamEdge::full);
+    out.why = node.early ? proof(graph, i, out) : reason(graph, i);
+    StreamedLaunch model = model_.modelled(node);
+    model.bytes = out.weight_bytes + out.other_bytes;
+    const StreamedLaunch before =
+        node.after.empty() ? model : model_.modelled(graph.nodes[node.after[0]]);
+    const auto seconds = [&](StreamEdge edge) {
+      return seconds_of(model_.machine(), model, edge, before);
+    };
+    out.full_seconds = seconds(StreamEdge::full);
+    out.early_seconds = node.early ? seconds(model_.early_edge(node)) : out.full_seconds;
     return out;
+  }
+
+  /// Returns why an edge is full.
+  [[nodiscard]] std::string reason(const RecordedGraph& graph, std::size_t i) const {
+    std::string out = why_not_early(graph, i, waiting_);
+    if (!out.empty()) return out;
+    return fmt::format(
+        "it would end {:.2f} us later by the model: its blocks and its "
+        "predecessor's leave room for more",
+        model_.added(graph, i) * 1e6);
   }
 
   /// States what instantiation checks: see check_early.
   [[nodiscard]] std::string proof(const RecordedGraph& graph, std::size_t i,
                                   const ScheduledLaunch& launch) const {
     const LaunchNode& before = graph.nodes[graph.nodes[i].after[0]];
-    const Kernel* kernel = kernel_of(before);
+    const Kernel* kernel = model_.kernel_of(before);
     return fmt::format("{} precedes its wait, and its only predecessor is {}, launch {}",
                        launch.prefetched > 0 ? "only a prefetch of weights" : "nothing",
                        kernel != nullptr ? kernel->op : before.name, graph.nodes[i].after[0]);
   }
 
-  [[nodiscard]] StreamedLaunch modelled(const LaunchNode& node, const Kernel* kernel,
-                                        const ScheduledLaunch& launch) const {
-    constexpr std::int64_t kReadBytes = 16, kMostThreads = 1024;  // of 64 registers
-    StreamedLaunch out;
-    out.bytes = launch.weight_bytes + launch.other_bytes;
-    if (kernel == nullptr) {  // a call is assumed to fill the device
-      out.blocks = machine_.multiprocessors;
-      out.ahead = kReadBytes * kMostThreads;
-      return out;
-    }
-    out.blocks = std::max<std::int64_t>(
-        ceil_div(node.params.front(), kernel->rows_per_block) * kernel->column_blocks, 1);
-    out.resident =
-        kernel->schedule.resident > 0
-            ? kernel->schedule.resident
-            : static_cast<int>(std::max<std::int64_t>(kMostThreads / kernel->threads, 1));
-    out.ahead = kReadBytes * kernel->threads * std::clamp(kernel->group_reads, 1, 8);
-    return out;
-  }
-
-  StreamMachine machine_;
+  EdgeChooser model_;
   std::vector<DeviceTensor> weights_;
-  std::map<std::string, const Kernel*> kernels_;
   std::set<std::string> waiting_;
 };
 

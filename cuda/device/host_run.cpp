@@ -57,6 +57,8 @@ constexpr std::string_view kPrologue = R"cpp(
 #define pw_prefetch(p, bytes)
 #define pw_after_wait(p) (p)
 #define pw_wait_for_earlier() pw_host->wait_for_earlier(pw_accesses())
+#define pw_wait_for_blocks_before(number) pw_host->wait_for_blocks(number)
+#define pw_block_in_order(across) (int)(pw_host->block_y() * (across) + pw_host->block())
   template <class T>
   static inline void pw_count(int kind) {
     ++pw_counted[kind][sizeof(T) == 16 ? 4 : sizeof(T) == 8 ? 3 : sizeof(T) == 4 ? 2 : sizeof(T) - 1];
@@ -202,8 +204,17 @@ Status HostKernels::run(const std::string& kernel, std::span<void* const> pointe
   thread_local std::deque<ThreadBlock> blocks;
   thread_local std::size_t depth = 0;
   if (blocks.size() == depth) blocks.emplace_back();
+  const auto body = [&] { function(pointers.data(), values.data()); };
+  launch.run_meanwhile = [&](const std::vector<unsigned>& some) {
+    if (blocks.size() == depth) blocks.emplace_back();
+    Launch inner = launch;
+    if (earlier) inner.complete_earlier = [] {};  // the waiting block has completed it
+    std::string fault = blocks[depth++].run(inner, some, body);
+    --depth;
+    return fault;
+  };
   ThreadBlock& block = blocks[depth++];
-  const std::string fault = block.run(launch, [&] { function(pointers.data(), values.data()); });
+  const std::string fault = block.run(launch, body);
   --depth;
   take_counts(counts);
   if (!completed) return completed;

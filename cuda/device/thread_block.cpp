@@ -60,7 +60,8 @@ const HostApi& ThreadBlock::api() {
       [] { active->memory_.show_async(); },
       [] { active->memory_.commit_async(); },
       [](int groups) { active->memory_.wait_async(groups); },
-      [](long long accesses) { active->wait_for_earlier(accesses); }};
+      [](long long accesses) { active->wait_for_earlier(accesses); },
+      [](unsigned before) { active->wait_for_blocks(before); }};
   return table;
 }
 
@@ -73,16 +74,30 @@ std::uint64_t ThreadBlock::draw() {
 }
 
 std::string ThreadBlock::run(const Launch& launch, const std::function<void()>& kernel) {
-  ThreadBlock* const before = active;
-  active = this;
-  launch_ = launch;
   random_ = launch.seed;
-  fault_.clear();
-  earlier_completed_ = false;
   std::vector<unsigned> order(std::size_t{launch.blocks} * launch.column_blocks);
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<unsigned>(i);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draw() % i]);
-  for (unsigned block : order) {
+  return run_in_order(launch, order, kernel);
+}
+
+std::string ThreadBlock::run(const Launch& launch, const std::vector<unsigned>& blocks,
+                             const std::function<void()>& kernel) {
+  random_ = launch.seed;
+  return run_in_order(launch, blocks, kernel);
+}
+
+std::string ThreadBlock::run_in_order(const Launch& launch, const std::vector<unsigned>& blocks,
+                                      const std::function<void()>& kernel) {
+  ThreadBlock* const before = active;
+  active = this;
+  launch_ = launch;
+  fault_.clear();
+  earlier_completed_ = false;
+  has_run_.assign(std::size_t{launch.blocks} * launch.column_blocks, 1);
+  for (unsigned block : blocks) has_run_[block] = 0;
+  for (unsigned block : blocks) {
+    if (std::exchange(has_run_[block], 1) != 0) continue;
     block_ = block;
     run_block(kernel);
     if (!fault_.empty()) break;
@@ -120,6 +135,9 @@ void ThreadBlock::run_block(const std::function<void()>& kernel) {
       --left;
     } else if (threads_[thread].state == State::waiting) {
       release_wait(thread);
+      ready.push_back(thread);
+    } else if (threads_[thread].state == State::awaiting_blocks) {
+      run_blocks_before(thread);
       ready.push_back(thread);
     } else if (threads_[thread].state == State::exchanging) {
       release_exchange(static_cast<unsigned>(thread) / kWarp);
@@ -240,6 +258,23 @@ void ThreadBlock::wait_for_earlier(long long accesses) {
   early_[thread].waited = true;
   threads_[thread].state = State::waiting;
   fibers_.pause();
+}
+
+void ThreadBlock::wait_for_blocks(unsigned before) {
+  awaited_ = before;
+  threads_[static_cast<std::size_t>(self())].state = State::awaiting_blocks;
+  fibers_.pause();
+}
+
+/// Runs the awaited blocks that have not run yet. They are in ascending order, in which none of
+/// them waits for one that has not run.
+void ThreadBlock::run_blocks_before(std::size_t thread) {
+  std::vector<unsigned> blocks;
+  for (unsigned block = 0; block < awaited_; ++block)
+    if (std::exchange(has_run_[block], 1) == 0) blocks.push_back(block);
+  threads_[thread].state = State::ready;
+  if (blocks.empty()) return;
+  if (const std::string fault = launch_.run_meanwhile(blocks); !fault.empty()) fault_ = fault;
 }
 
 void ThreadBlock::exchange(unsigned mask, int distance, const void* mine, void* other, int bytes) {

@@ -24,6 +24,8 @@ struct Launch {
   /// For a launch that starts early: completes its predecessor, and returns the accesses so far.
   std::function<void()> complete_earlier;
   std::function<long long()> accesses;
+  /// Runs blocks of this launch in the given order, while another of its blocks waits for them.
+  std::function<std::string(const std::vector<unsigned>&)> run_meanwhile;
 };
 
 class ThreadBlock {
@@ -32,9 +34,20 @@ class ThreadBlock {
   /// Runs `kernel` as each thread of each block, with blocks and threads in an order drawn from the
   /// seed. Returns the first fault, or an empty text.
   std::string run(const Launch& launch, const std::function<void()>& kernel);
+  /// Runs some of the launch's blocks, in the given order.
+  std::string run(const Launch& launch, const std::vector<unsigned>& blocks,
+                  const std::function<void()>& kernel);
 
  private:
-  enum class State : std::uint8_t { ready, at_barrier, exchanging, gathering, waiting, ended };
+  enum class State : std::uint8_t {
+    ready,
+    at_barrier,
+    exchanging,
+    gathering,
+    waiting,
+    awaiting_blocks,
+    ended
+  };
   struct Thread {
     State state = State::ready;
     int line = 0;       ///< source line of the barrier
@@ -49,6 +62,8 @@ class ThreadBlock {
     bool begun = false, waited = false;
     long long accesses = 0;
   };
+  std::string run_in_order(const Launch& launch, const std::vector<unsigned>& blocks,
+                           const std::function<void()>& kernel);
   void run_block(const std::function<void()>& kernel);
   void release_barrier();
   void release_exchange(unsigned warp);
@@ -64,6 +79,8 @@ class ThreadBlock {
   void gather(const void* mine, void* all, int bytes);
   void wait_for_earlier(long long accesses);
   void release_wait(std::size_t thread);
+  void wait_for_blocks(unsigned before);
+  void run_blocks_before(std::size_t thread);
 
   Fibers fibers_;
   SharedMemory memory_{fibers_, [this](std::string what) { fail(std::move(what)); }};
@@ -72,6 +89,8 @@ class ThreadBlock {
   std::vector<EarlyStart> early_;  ///< empty in a launch that starts after its predecessors
   bool earlier_completed_ = false;
   unsigned block_ = 0;
+  std::vector<char> has_run_;  ///< by block
+  unsigned awaited_ = 0;       ///< blocks below this number
   std::uint64_t random_ = 1;
   std::string fault_;
 };

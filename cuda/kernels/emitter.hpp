@@ -52,6 +52,8 @@ struct Kernel {
   std::size_t results = 0;        ///< how many of them, at the end
   bool reads_valid = false;       ///< the last operand is the number of valid tokens
   std::size_t paged = 0;          ///< the last results: pages of which few rows are written
+  int phases = 1;                 ///< whose blocks wait for those of the phase before
+  std::size_t first_reads = 0;    ///< if there are several, the operands of the first one
   /// An argument that is 0 before and after the launch.
   std::optional<std::size_t> zero = std::nullopt;
   std::vector<DimId>

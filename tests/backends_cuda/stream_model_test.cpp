@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <vector>
 
 #include "tests/catch.hpp"
@@ -59,7 +60,7 @@ constexpr std::array<MeasuredChain, 15> kMeasured{{
 double modelled(const MeasuredChain& chain) {
   constexpr int kWarps = 8, kThreads = 256;
   double out = 0;
-  bool first = true;
+  std::optional<StreamedLaunch> before;
   for (const Product& p : decoder_products()) {
     StreamedLaunch launch;
     launch.bytes = 2 * p.columns * p.depth;
@@ -67,8 +68,9 @@ double modelled(const MeasuredChain& chain) {
                                            (p.columns + kWarps - 1) / kWarps);
     launch.resident = chain.reads <= 3 ? 3 : 2;  // by the kernel's launch bounds
     launch.ahead = std::int64_t{kThreads} * chain.reads * 64;
-    out += seconds_of(kMeasuredMachine, launch, first ? StreamEdge::full : chain.edge);
-    first = false;
+    out += before ? seconds_of(kMeasuredMachine, launch, chain.edge, *before)
+                  : seconds_of(kMeasuredMachine, launch, StreamEdge::full, launch);
+    before = launch;
   }
   return out * 1e6;
 }
@@ -94,18 +96,42 @@ TEST_CASE("stream model: measured chains are within a quarter, and the best one 
   CHECK(best->us == 757.7);
 }
 
+TEST_CASE("stream model: an edge is programmatic where measured chains gain by it, or lose nothing",
+          "[cuda][streamed]") {
+  for (const MeasuredChain& early : kMeasured) {
+    if (early.edge == kFull) continue;
+    const auto full = std::find_if(kMeasured.begin(), kMeasured.end(), [&](const MeasuredChain& c) {
+      return c.edge == kFull && c.blocks == early.blocks && c.reads == early.reads;
+    });
+    INFO(early.blocks << " blocks, " << early.reads << " reads");
+    const bool loses = early.us > 1.01 * full->us;
+    CHECK((modelled(early) > modelled(*full)) == loses);
+  }
+}
+
 TEST_CASE("stream model: more bytes take longer, and no more blocks than resident hide ramps",
           "[cuda][streamed]") {
   const StreamedLaunch small{1 << 20, 264, 3, 32 << 10}, large{16 << 20, 264, 3, 32 << 10};
+  const auto seconds = [](const StreamedLaunch& launch, StreamEdge edge) {
+    return seconds_of(kMeasuredMachine, launch, edge, launch);
+  };
   for (const StreamEdge edge : {kFull, kWaits, kReads})
-    CHECK(seconds_of(kMeasuredMachine, small, edge) < seconds_of(kMeasuredMachine, large, edge));
+    CHECK(seconds(small, edge) < seconds(large, edge));
   StreamedLaunch launch = large;
   launch.blocks = 396;
-  const double full = seconds_of(kMeasuredMachine, launch, kFull);
-  CHECK(full < seconds_of(kMeasuredMachine, large, kFull));
+  CHECK(seconds(launch, kFull) < seconds(large, kFull));
+  CHECK(!leaves_room(kMeasuredMachine, launch));
+  // Waiting blocks next to running ones cost more than they hide, unless they fill the device.
+  CHECK(leaves_room(kMeasuredMachine, large));
+  CHECK(seconds(large, kReads) > seconds(large, kFull));
+  CHECK(seconds_of(kMeasuredMachine, launch, kReads, large) == seconds(launch, kFull));
   launch.blocks = 792;
-  CHECK(seconds_of(kMeasuredMachine, launch, kFull) > full);
-  // Waiting blocks next to running ones cost more than they hide.
-  CHECK(seconds_of(kMeasuredMachine, large, kReads) > seconds_of(kMeasuredMachine, large, kFull));
+  CHECK(seconds(launch, kFull) > seconds(large, kFull));
+  // Two phases share a start.
+  StreamedLaunch two = large;
+  two.blocks *= 2;
+  two.phases = 2;
+  two.bytes *= 2;
+  CHECK(seconds(two, kFull) < 2 * seconds(large, kFull));
   CHECK(stream_machine("sm_90").multiprocessors == 132);
 }

@@ -2,6 +2,7 @@
 // neighbours against the interpreter, which sums in the same order if the product is written as
 // `sum(x * w)`.
 #include <cstdio>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -234,45 +235,44 @@ std::string product_of(bool as_sum, const std::string& x, const std::string& w, 
   return fmt::format("mm({}, transpose({}){{dim0 = 0, dim1 = 1}})", x, w);
 }
 
-/// The ops of a decoder layer between two attentions, with few heads and columns.
-std::string layer_text(bool as_sum) {
-  const auto mm = [&](const char* x, const char* w, std::int64_t depth, std::int64_t columns) {
-    return product_of(as_sum, x, w, depth, columns);
-  };
-  return "graph g {\n  symbol n in 1..24 tokens\n"
-         "  in x: bf16[n, 512], r: bf16[n, 512], p: i64[n]\n"
-         "  in weight ow: bf16[512, 512], uw: bf16[384, 512], dw: bf16[512, 192],"
-         " qw: bf16[192, 512], g: bf16[512], h: bf16[512], cs: bf16[24, 32]\n"
-         "  o = " +
-         mm("x", "ow", 512, 512) +
-         "\n"
-         "  s = o + r\n  a = rms_norm(s, g){eps = 1e-5}\n"
-         "  u = " +
-         mm("a", "uw", 512, 384) +
-         "\n"
-         "  m = silu_and_mul(u)\n"
-         "  d = " +
-         mm("m", "dw", 192, 512) +
-         "\n"
-         "  t = d + s\n  b = rms_norm(t, h){eps = 1e-5}\n"
-         "  qkv = " +
-         mm("b", "qw", 512, 192) +
-         "\n"
-         "  q, k, v = split(qkv){dim = 1, sizes = [96, 64, 32]}\n"
-         "  qr, kr = rotary_embedding(p, q, k, cs){head = 32}\n"
-         "  out t, qr, kr, v\n}\n";
-}
+/// The ops of a decoder layer between two attentions.
+struct StreamedLayer {
+  std::int64_t hidden = 512, ffn = 192, heads = 3, groups = 2, width = 32;
 
-}  // namespace
+  static StreamedLayer random(Random& random) {
+    const auto upto = [&](std::uint64_t n) {
+      return 1 + static_cast<std::int64_t>(random.below(n));
+    };
+    return {8 * (32 + upto(50)), upto(200), upto(4), upto(3), 2 * upto(24)};
+  }
+  std::string text(bool as_sum) const {
+    const auto mm = [&](const char* x, const char* w, std::int64_t depth, std::int64_t columns) {
+      return product_of(as_sum, x, w, depth, columns);
+    };
+    const std::int64_t q = heads * width, k = groups * width;
+    return fmt::format(
+        "graph g {{\n  symbol n in 1..24 tokens\n"
+        "  in x: bf16[n, {0}], r: bf16[n, {0}], p: i64[n]\n"
+        "  in weight ow: bf16[{0}, {0}], uw: bf16[{1}, {0}], dw: bf16[{0}, {2}],"
+        " qw: bf16[{3}, {0}], g: bf16[{0}], h: bf16[{0}], cs: bf16[24, {4}]\n"
+        "  o = {5}\n  s = o + r\n  a = rms_norm(s, g){{eps = 1e-5}}\n"
+        "  u = {6}\n  m = silu_and_mul(u)\n"
+        "  d = {7}\n  t = d + s\n  b = rms_norm(t, h){{eps = 1e-5}}\n"
+        "  qkv = {8}\n  q, k, v = split(qkv){{dim = 1, sizes = [{9}, {10}, {4}]}}\n"
+        "  qr, kr = rotary_embedding(p, q, k, cs){{head = {4}}}\n  out t, qr, kr, v\n}}\n",
+        hidden, 2 * ffn, ffn, q + k + width, width, mm("x", "ow", hidden, hidden),
+        mm("a", "uw", hidden, 2 * ffn), mm("m", "dw", ffn, hidden),
+        mm("b", "qw", hidden, q + k + width), q, k);
+  }
+};
 
-TEST_CASE("streamed products: a layer between attentions is a kernel for each product",
-          "[cuda][streamed]") {
-  if (host_compiler().empty()) return;
-  StreamedPiece piece(layer_text(false));
-  CHECK(piece.nodes(1) == 4);
-  CHECK(piece.nodes(8) == 4);
+void check_layer(const StreamedLayer& layer) {
+  StreamedPiece piece(layer.text(false));
+  INFO(layer.text(false));
+  CHECK(piece.nodes(1) == 1);
+  CHECK(piece.nodes(8) == 1);
   CHECK(piece.nodes(16) > 4);
-  const std::string sum = layer_text(true);
+  const std::string sum = layer.text(true);
   for (const std::int64_t tokens : {1, 2, 3, 4, 5, 8}) {
     INFO(tokens);
     const auto wanted = piece.wanted(sum, tokens);
@@ -280,6 +280,101 @@ TEST_CASE("streamed products: a layer between attentions is a kernel for each pr
     CHECK(difference(piece.run(tokens, false), wanted) == "");
   }
 }
+
+/// A launch of a chain on the host, with other texts of its kernel.
+struct ChainLaunch {
+  explicit ChainLaunch(const StreamedPiece& piece) {
+    node = need(piece.runtime->record(PieceId(0), 3), *piece.context).nodes.at(0);
+    for (const cuda::Kernel& k : piece.runtime->kernels())
+      if (k.name == node.name) kernel = k;
+    for (const auto* tensors : {&node.reads, &node.writes})
+      for (const cuda::DeviceTensor& t : *tensors) pointers.push_back(memory(t));
+  }
+  static void* memory(const cuda::DeviceTensor& t) { return reinterpret_cast<void*>(t.address); }
+  /// The bytes that a run writes; nothing if it ends with a fault.
+  std::optional<std::string> run(const cuda::HostKernels& host, std::uint64_t seed) const {
+    for (std::size_t i = 0; i < node.writes.size(); ++i) {
+      const bool state = node.reads.size() + i == kernel.zero;
+      std::memset(memory(node.writes[i]), state ? 0 : 0xff,
+                  static_cast<std::size_t>(node.writes[i].bytes()));
+    }
+    if (!host.run(kernel.name, pointers, node.params, seed)) return std::nullopt;
+    std::string out;
+    for (const cuda::DeviceTensor& t : node.writes)
+      out.append(static_cast<const char*>(memory(t)), static_cast<std::size_t>(t.bytes()));
+    return out;
+  }
+
+  cuda::LaunchNode node;
+  cuda::Kernel kernel;
+  std::vector<void*> pointers;
+};
+
+}  // namespace
+
+TEST_CASE("streamed products: a layer between attentions is one kernel", "[cuda][streamed]") {
+  if (host_compiler().empty()) return;
+  check_layer({});
+  Random random(3);
+  for (int i = 0; i < 3; ++i) check_layer(StreamedLayer::random(random));
+}
+
+TEST_CASE("streamed products: 50 shapes of layers", "[.][cuda][streamed][slow]") {
+  if (host_compiler().empty()) return;
+  Random random(4);
+  for (int i = 0; i < 50; ++i) check_layer(StreamedLayer::random(random));
+}
+
+TEST_CASE("streamed products: a chain with a wait or an announcement too few is found",
+          "[cuda][streamed]") {
+  if (host_compiler().empty()) return;
+  const StreamedPiece piece(StreamedLayer().text(false));
+  const ChainLaunch launch(piece);
+  REQUIRE(launch.kernel.phases == 4);
+  const auto build = [&](const std::string& source) {
+    cuda::Kernel kernel = launch.kernel;
+    kernel.source = source;
+    return need(cuda::HostKernels::build({&kernel, 1}), *piece.context);
+  };
+  const std::string& source = launch.kernel.source;
+  const cuda::HostKernels right = build(source);
+  const auto wanted = launch.run(right, 1);
+  REQUIRE(wanted);
+  for (std::uint64_t seed = 2; seed < 12; ++seed) CHECK(launch.run(right, seed) == wanted);
+  std::size_t mutants = 0;
+  const std::size_t body = source.find("__global__");
+  for (const std::string call : {"  pw_await(", "  pw_announce("}) {
+    for (std::size_t at = source.find(call, body); at != std::string::npos;
+         at = source.find(call, at + 1)) {
+      std::string mutant = source;
+      mutant.erase(at, source.find('\n', at) - at);
+      const cuda::HostKernels wrong = build(mutant);
+      bool found = false;
+      for (std::uint64_t seed = 1; seed < 12 && !found; ++seed)
+        found = launch.run(wrong, seed) != wanted;
+      INFO(mutant.substr(at > 200 ? at - 200 : 0, 400));
+      CHECK(found);
+      ++mutants;
+    }
+  }
+  CHECK(mutants == 6);
+}
+
+namespace {
+
+/// The kernels of one piece with products that stream their weights.
+std::vector<cuda::Kernel> kernels_of(const std::string& text) {
+  const ContextPtr context = library();
+  const Graph graph = need(parse_graph(context, text, "test"), *context);
+  const StitchedGraph pieces = need(split(graph, {}), *context);
+  const Plan plan = need(make_plan(pieces, graph, StreamedPiece::options()), *context);
+  cuda::HostDriver driver;
+  cuda::RuntimeOptions how;
+  how.stream_weights = true;
+  return need(cuda::Runtime::make(pieces, graph, plan, driver, how), *context)->kernels();
+}
+
+}  // namespace
 
 TEST_CASE("streamed products: kernels of a decoder's sizes compile without spills",
           "[cuda][streamed]") {
@@ -303,46 +398,13 @@ TEST_CASE("streamed products: kernels of a decoder's sizes compile without spill
     CHECK_FALSE(cubin->usage.spills());
   }
   // The products of a whole layer, joined with the ops around them.
-  StreamedPiece piece(layer_text(false));
-  for (const cuda::Kernel& kernel : piece.runtime->kernels()) {
+  for (const cuda::Kernel& kernel : kernels_of(StreamedLayer().text(false))) {
     if (kernel.source.find("pw_stream<") == std::string::npos) continue;
     const auto cubin = nvrtc.compile(cuda::source_file(kernel), kernel.name, {"sm_90", false});
     if (!cubin) FAIL(cubin.error().front().message);
     std::printf("%s: %d registers\n", kernel.op.c_str(), cubin->usage.registers);
     CHECK_FALSE(cubin->usage.spills());
   }
-}
-
-TEST_CASE("streamed products: a schedule states each edge, its bytes, and its modelled time",
-          "[cuda][streamed]") {
-  const ContextPtr context = library();
-  const Graph graph = need(parse_graph(context, layer_text(false), "test"), *context);
-  const StitchedGraph pieces = need(split(graph, {}), *context);
-  const Plan plan = need(make_plan(pieces, graph, StreamedPiece::options()), *context);
-  cuda::RuntimeOptions options;
-  options.stream_weights = options.programmatic_edges = true;
-  const cuda::StepSchedule s =
-      need(cuda::schedule_of(pieces, graph, plan, "sm_90", 1, options), *context);
-  using Launch = cuda::ScheduledLaunch;
-  REQUIRE(s.launches.size() == 4);
-  CHECK(s.early() == 3);
-  CHECK(s.launches[0].why == "it has no predecessor");
-  CHECK(s.launches[1].why ==
-        "only a prefetch of weights precedes its wait, and its only predecessor is mm, launch 0");
-  // The products' weights and gains, without the table of the rotation.
-  CHECK(s.total(&Launch::weight_bytes) ==
-        2 * (512 * 512 + 384 * 512 + 512 * 192 + 192 * 512 + 2 * 512));
-  CHECK(s.total(&Launch::early_bytes) == s.total(&Launch::weight_bytes) - 2 * 512 * 512);
-  CHECK(s.total(&Launch::prefetched) == s.total(&Launch::early_bytes));
-  CHECK(s.total(&Launch::early_seconds) > 0);
-  options.programmatic_edges = false;
-  const cuda::StepSchedule full =
-      need(cuda::schedule_of(pieces, graph, plan, "sm_90", 1, options), *context);
-  CHECK(full.early() == 0);
-  CHECK(full.total(&Launch::early_seconds) == full.total(&Launch::full_seconds));
-  const cuda::StepSchedule many =
-      need(cuda::schedule_of(pieces, graph, plan, "sm_90", 16, options), *context);
-  CHECK(many.launches.size() > 4);
 }
 
 namespace {
@@ -500,4 +562,41 @@ TEST_CASE("streamed products: graphs of pieces follow pages that move", "[cuda][
     past += fresh;
   }
   CHECK(model.runtime->counters().stale > 0);
+}
+
+TEST_CASE("streamed products: a schedule states each edge, its bytes, and its modelled time",
+          "[cuda][streamed]") {
+  const CachedCase shape{512, 2, 2, 64, true};
+  const CachedModel model(shape.text(false), shape.text(true), "full", 4);
+  cuda::RuntimeOptions options;
+  options.stream_weights = options.programmatic_edges = true;
+  const auto schedule = [&](std::int64_t tokens) {
+    return need(cuda::schedule_of(model.pieces, model.graph, model.plan, "sm_90", tokens, options),
+                *model.context);
+  };
+  using Launch = cuda::ScheduledLaunch;
+  const cuda::StepSchedule chosen = schedule(1);
+  REQUIRE(chosen.launches.size() == 3);
+  CHECK(chosen.early() == 0);
+  CHECK(chosen.launches[0].why == "it has no predecessor");
+  for (const std::size_t i : {1, 2})
+    CHECK(chosen.launches[i].why ==
+          "it would end 1.80 us later by the model: its blocks and its predecessor's leave room "
+          "for more");
+  options.early_at_a_loss = true;
+  const cuda::StepSchedule s = schedule(1);
+  CHECK(s.early() == 2);
+  CHECK(s.launches[2].why ==
+        "only a prefetch of weights precedes its wait, and its only predecessor is "
+        "unified_attention, launch 1");
+  // The products' weights and the norm's, without the table of the rotation.
+  const std::int64_t first = 2 * (512 * 512 + 512), last = 2 * 512 * 256;
+  CHECK(s.total(&Launch::weight_bytes) == first + last);
+  CHECK(s.total(&Launch::early_bytes) == last);
+  CHECK(s.total(&Launch::prefetched) == last);
+  CHECK(s.total(&Launch::early_seconds) > chosen.total(&Launch::early_seconds));
+  CHECK(chosen.total(&Launch::early_seconds) == s.total(&Launch::full_seconds));
+  options.programmatic_edges = false;
+  CHECK(schedule(1).early() == 0);
+  CHECK(schedule(16).launches.size() > 4);
 }

@@ -57,8 +57,8 @@ class Quality(ProgramTest):
             plan = [model, "-r", "llm", "-p", "o2", "--arch", "sm_90", "--sources-only", "--tokens", "1", "-o", Path(folder) / "out"]
             answer, _ = self.judge(*plan, "--stream-weights", "--programmatic-edges")
         step = answer["schedule"][0]
-        self.assertLessEqual(step["launches"], 85)
-        self.assertGreaterEqual(step["programmatic"], 81)
+        self.assertLessEqual(step["launches"], 37)
+        self.assertGreaterEqual(step["programmatic"], 32)
         self.assertLessEqual(step["other_bytes"], 0.01 * step["weight_bytes"])
         self.assertGreaterEqual(step["before_the_wait"], 0.9)
         self.assertEqual(len(answer["edges"]), step["launches"])

@@ -2,8 +2,11 @@
 // wave of blocks. Several blocks on a multiprocessor hide each other's ramps.
 //
 // A programmatic edge hides a part of the start if the waiting blocks take the place of running
-// ones as these end. If running blocks leave room, waiting ones take it at once, and a grid is
-// spread unevenly: the chains were slower then than with full edges.
+// ones as these end. If running blocks leave room, waiting ones take it at once. A grid that does
+// not fill the device is then spread unevenly: such chains were slower than with full edges. One
+// that does fill it is even in any case.
+//
+// Phases of a launch are assumed to take a ramp each, and no start.
 #include "cuda/kernels/matmul/stream_model.hpp"
 
 #include <algorithm>
@@ -33,18 +36,25 @@ StreamMachine stream_machine(std::string_view arch) {
   return {machine.multiprocessors, kReached * machine.bandwidth};
 }
 
-double seconds_of(const StreamMachine& machine, const StreamedLaunch& launch, StreamEdge edge) {
+bool leaves_room(const StreamMachine& machine, const StreamedLaunch& launch) {
+  const double wanted = static_cast<double>(launch.blocks) / machine.multiprocessors;
+  return std::max(launch.resident, 1) - wanted >= kRoom;
+}
+
+double seconds_of(const StreamMachine& machine, const StreamedLaunch& launch, StreamEdge edge,
+                  const StreamedLaunch& before) {
   const double all = machine.multiprocessors, most = std::max(launch.resident, 1);
-  const double wanted = static_cast<double>(launch.blocks) / all;  // blocks of a multiprocessor
+  const std::int64_t blocks = std::max<std::int64_t>(launch.blocks / launch.phases, 1);
+  const double wanted = static_cast<double>(blocks) / all;  // blocks of a multiprocessor
   const double together = std::min(wanted, most);
   const auto at_once = static_cast<std::int64_t>(all * most);
-  const auto waves = static_cast<double>(ceil_div(launch.blocks, at_once));
+  const auto waves = static_cast<double>(ceil_div(blocks, at_once));
   const double under_way = together * all * static_cast<double>(launch.ahead);
   const double rate = std::min(machine.bandwidth, under_way / kLatency);
-  double seconds = kStart + kRamp / std::max(together, 1.0) +
-                   static_cast<double>(launch.bytes) / rate + (waves - 1) * kWave;
+  const double ramp = kRamp / std::max(together, 1.0) + (waves - 1) * kWave;
+  double seconds = kStart + launch.phases * ramp + static_cast<double>(launch.bytes) / rate;
   if (edge == StreamEdge::full) return seconds;
-  if (most - wanted >= kRoom) return seconds + kUneven;
+  if (leaves_room(machine, before) && leaves_room(machine, launch)) return seconds + kUneven;
   const bool hides = edge == StreamEdge::reads_first && launch.ahead >= kDeep;
   return hides ? seconds - kHidden : seconds;
 }

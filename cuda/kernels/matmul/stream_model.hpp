@@ -22,6 +22,7 @@ struct StreamedLaunch {
   std::int64_t blocks = 1;  ///< of its grid
   int resident = 1;         ///< most blocks of it on a multiprocessor
   std::int64_t ahead = 0;   ///< bytes that a block has under way
+  int phases = 1;  ///< whose blocks wait for the phase before, all of which `blocks` counts
 };
 
 /// How a launch follows its predecessor.
@@ -31,8 +32,10 @@ enum class StreamEdge : std::uint8_t {
   reads_first,  ///< it starts early, and reads weights before that end
 };
 
+/// Returns true if other blocks find room while all of its blocks run.
+[[nodiscard]] bool leaves_room(const StreamMachine& machine, const StreamedLaunch& launch);
 /// Returns the estimated seconds from the predecessor's end to its own.
 [[nodiscard]] double seconds_of(const StreamMachine& machine, const StreamedLaunch& launch,
-                                StreamEdge edge);
+                                StreamEdge edge, const StreamedLaunch& before);
 
 }  // namespace pw::cuda

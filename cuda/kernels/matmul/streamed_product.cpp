@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/assert.hpp"
 #include "base/division.hpp"
@@ -22,6 +23,7 @@ constexpr std::int64_t kGroup = 8;               // elements that a thread reads
 constexpr int kRows = 4;                         // of a block, which limits a thread's registers
 constexpr int kMostAhead = 8;                    // groups of a thread under way
 constexpr int kResident = 3;                     // blocks of 256 threads that keep memory busy
+constexpr int kResidentInChain = 2;              // for more registers, because more is live
 constexpr std::int64_t kStagedBytes = 64 << 10;  // of a block, so that several are resident
 
 /// Turns with equally many columns each, and the texts of their columns and results.
@@ -32,16 +34,51 @@ struct Turns {
 
 class StreamedWriter {
  public:
-  StreamedWriter(const StreamedProduct& product, std::string_view arch, Context& context)
-      : s_(product), p_(product.product), context_(context), arch_(arch) {}
+  StreamedWriter(const StreamedProduct& product, std::string_view arch)
+      : s_(product), p_(product.product), arch_(arch) {}
 
-  std::optional<Kernel> run() {
+  /// Returns false if the product has no such kernel. The other functions require it.
+  bool prepare() {
     if (!rows::cxx::is_narrow(p_.in) || !p_.b_transposed || p_.depth < 1 || p_.columns < 1)
-      return std::nullopt;
-    if (s_.before && !stage()) return std::nullopt;
-    shape_ = stream_shape(p_.depth, before_ ? before_->threads / 32 : 8);
-    if (!find_turns()) return std::nullopt;
-    return kernel();
+      return false;
+    return !s_.before || stage();
+  }
+  /// Returns the warps of a block that the program before the product needs; 0: any.
+  [[nodiscard]] int needed_warps() const { return before_ ? before_->threads / 32 : 0; }
+  /// Divides the product among the warps of blocks. Returns false if a neighbour does not join.
+  bool divide(int warps, int resident) {
+    shape_ = stream_shape(p_.depth, warps);
+    resident_ = std::max(resident * 8 / warps, 1);
+    return find_turns();
+  }
+
+  [[nodiscard]] int threads() const { return shape_.warps * 32; }
+  [[nodiscard]] const StreamShape& shape() const { return shape_; }
+  [[nodiscard]] std::size_t paged() const { return paged_.size(); }
+  [[nodiscard]] int resident() const { return resident_; }
+  /// Returns the blocks that share the turns: at most those that the device runs at once.
+  [[nodiscard]] std::int64_t blocks() const {
+    std::int64_t turns = 0;
+    for (const Turns& t : turns_) turns = std::max(turns, t.count);
+    const std::int64_t at_once =
+        std::int64_t{resident()} * tensor_machine_or_nearest(arch_).multiprocessors;
+    return std::clamp<std::int64_t>(ceil_div(turns, shape_.teams()), 1, at_once);
+  }
+  [[nodiscard]] std::int64_t meeting_floats() const {
+    std::int64_t parts = 1;
+    for (const Turns& t : turns_) parts = std::max(parts, t.parts);
+    return shape_.split > 1 ? 2 * shape_.warps * parts * kRows * 32 : 1;
+  }
+  [[nodiscard]] std::int64_t staged_bytes() const { return before_ ? kRows * groups() * 16 : 0; }
+  /// Returns the statements of block `block` for `count` rows from `row0` on. `wait` precedes all
+  /// reads but those of weights.
+  [[nodiscard]] std::string body(const std::string& wait) const {
+    static_assert(kRows == 4, "the cases below");
+    return (before_ ? "  PW_KEPT(kept);\n" : "") + rows_text() + product_text() + turn_functions() +
+           (wait.empty() ? "" : fetch_text() + wait) + before_text() +
+           fmt::format(
+               "  if (count == 1) {{\n{}  }} else if (count == 2) {{\n{}  }} else {{\n{}  }}\n",
+               calls(1), calls(2), calls(kRows));
   }
 
  private:
@@ -140,8 +177,8 @@ class StreamedWriter {
   [[nodiscard]] std::string before_text() const {
     if (!before_) return {};
     return fmt::format(
-        "  PW_KEPT(kept);\n{}  for (int r = 0; r < count; ++r) {{\n"
-        "    const long long row = row0 + r;\n    const bool first = blockIdx.y == 0;\n{}{}"
+        "{}  for (int r = 0; r < count; ++r) {{\n"
+        "    const long long row = row0 + r;\n    const bool first = block == 0;\n{}{}"
         "    __syncthreads();\n  }}\n",
         before_->declarations, aliases(*s_.before), before_->body);
   }
@@ -151,6 +188,14 @@ class StreamedWriter {
     return rows == kRows && shape_.ahead % 2 == 0 ? shape_.ahead / 2 : shape_.ahead;
   }
 
+  /// Emits the prefetch of what the first call reads first.
+  [[nodiscard]] std::string fetch_text() const {
+    return fmt::format(
+        "  pw_fetch_first<{}, {}, {}, {}, {}, {}, {}LL>(q{}, {}LL, block, column_0);\n", element(),
+        shape_.warps, shape_.split, shape_.lanes, shape_.each, shape_.ahead, p_.depth,
+        s_.operands[p_.b], turns_.front().count);
+  }
+
   /// Emits the calls for at most `rows` rows.
   [[nodiscard]] std::string calls(int rows) const {
     std::string out;
@@ -158,7 +203,7 @@ class StreamedWriter {
       if (i > 0) out += "    __syncthreads();\n";  // `meeting` is used again
       out += fmt::format(
           "    pw_stream<{}, {}, {}, {}, {}, {}, {}, {}, {}LL, {}, {}LL>(meeting, q{}, {}LL, "
-          "count, x, column_{}, finish_{});\n",
+          "block, count, x, column_{}, finish_{});\n",
           element(), rows, turns_[i].parts, shape_.warps, shape_.split, shape_.lanes, shape_.each,
           ahead(rows), p_.depth, wide(), blocks(), s_.operands[p_.b], turns_[i].count, i, i);
     }
@@ -182,63 +227,124 @@ class StreamedWriter {
     return out;
   }
 
-  /// Returns the blocks that share the turns: at most those that the device runs at once.
-  [[nodiscard]] std::int64_t blocks() const {
-    std::int64_t turns = 0;
-    for (const Turns& t : turns_) turns = std::max(turns, t.count);
-    const std::int64_t at_once =
-        std::int64_t{resident()} * tensor_machine_or_nearest(arch_).multiprocessors;
-    return std::clamp<std::int64_t>(ceil_div(turns, shape_.teams()), 1, at_once);
-  }
-  [[nodiscard]] int resident() const { return std::max(kResident * 8 / shape_.warps, 1); }
-
-  [[nodiscard]] std::int64_t meeting_floats() const {
-    std::int64_t parts = 1;
-    for (const Turns& t : turns_) parts = std::max(parts, t.parts);
-    return shape_.split > 1 ? 2 * shape_.warps * parts * kRows * 32 : 1;
-  }
-
-  [[nodiscard]] Kernel kernel() const {
-    WrittenKernel text;
-    text.op = p_.op;
-    text.rows = p_.rows;
-    text.results = s_.results;
-    text.threads = shape_.warps * 32;
-    text.resident = resident();
-    text.rows_per_block = kRows;
-    text.column_blocks = static_cast<int>(blocks());
-    text.why = "one element of each column";
-    for (std::size_t i = 0; i < s_.arguments.size(); ++i)
-      text.add_pointer(context_, s_.arguments[i], fmt::format("q{}", i),
-                       i + s_.results >= s_.arguments.size());
-    text.signature += "long long rows";
-    text.body = fmt::format(
-        "  const long long row0 = (long long)blockIdx.x * {0};\n"
-        "  const int count = rows - row0 < {0} ? (int)(rows - row0) : {0};\n"
-        "  PW_SHARED(float, meeting, {1});\n",
-        kRows, meeting_floats());
-    text.body += before_text() + rows_text() + product_text() + turn_functions();
-    static_assert(kRows == 4, "the cases below");
-    text.body += fmt::format(
-        "  if (count == 1) {{\n{}  }} else if (count == 2) {{\n{}  }} else {{\n{}  }}\n", calls(1),
-        calls(2), calls(kRows));
-    Kernel out = written(text);
-    out.source = fmt::format("{}\n{}", streamed_prelude(), out.source);
-    out.schedule.resident = resident();
-    out.group_reads = shape_.ahead;
-    out.paged = paged_.size();
-    out.shared_bytes = before_ ? kRows * groups() * 16 : 0;
-    return out;
-  }
-
   const StreamedProduct& s_;
   const TensorProduct& p_;
-  Context& context_;
   std::string_view arch_;
   StreamShape shape_;
+  int resident_ = 1;  ///< blocks of a multiprocessor
   std::optional<RowsInBlock> before_;
   std::vector<Turns> turns_;
   std::vector<PagedResult> paged_;
+};
+
+/// Assembles the kernel of one product, or of several one after another.
+class ChainWriter {
+ public:
+  ChainWriter(const StreamedChain& chain, const std::vector<StreamedWriter>& products,
+              Context& context)
+      : chain_(chain), products_(products), context_(context) {}
+
+  [[nodiscard]] Kernel kernel() const {
+    WrittenKernel text;
+    std::vector<std::string> ops;
+    for (const StreamedProduct& p : chain_.products) ops.push_back(p.product.op);
+    text.op = fmt::format("{}", fmt::join(ops, " + "));
+    text.rows = chain_.products.front().product.rows;
+    text.results = chain_.results;
+    text.threads = products_.front().threads();
+    text.resident = products_.front().resident();
+    text.rows_per_block = kRows;
+    text.column_blocks = static_cast<int>(blocks_before(products_.size()));
+    text.why = "one element of each column";
+    add_pointers(text);
+    text.body = fmt::format("  PW_SHARED(float, meeting, {});\n",
+                            most([](const StreamedWriter& w) { return w.meeting_floats(); }));
+    text.body += products_.size() == 1 ? one() : several();
+    Kernel out = written(text);
+    out.source = fmt::format("{}\n{}", streamed_prelude(), out.source);
+    out.schedule.resident = text.resident;
+    out.group_reads = static_cast<int>(
+        most([](const StreamedWriter& w) { return std::int64_t{w.shape().ahead}; }));
+    for (const StreamedWriter& w : products_) out.paged += w.paged();
+    out.phases = static_cast<int>(products_.size());
+    out.zero = chain_.state;
+    out.shared_bytes = most([](const StreamedWriter& w) { return w.staged_bytes(); });
+    return out;
+  }
+
+ private:
+  template <class F>
+  [[nodiscard]] std::int64_t most(const F& of) const {
+    std::int64_t out = 0;
+    for (const StreamedWriter& w : products_) out = std::max(out, of(w));
+    return out;
+  }
+  [[nodiscard]] std::int64_t blocks_before(std::size_t product) const {
+    std::int64_t out = 0;
+    for (std::size_t i = 0; i < product; ++i) out += products_[i].blocks();
+    return out;
+  }
+
+  /// What a product passes to a later one is read while the kernel writes it elsewhere, so its
+  /// pointer must not promise the compiler otherwise.
+  void add_pointers(WrittenKernel& text) const {
+    for (std::size_t i = 0; i < chain_.arguments.size(); ++i) {
+      const TypeId type = chain_.arguments[i];
+      const std::string name = fmt::format("q{}", i);
+      if (i == chain_.state || (i < chain_.passed.size() && chain_.passed[i] != 0)) {
+        text.arguments.push_back(type);
+        text.signature +=
+            fmt::format("{}* {}, ", rows::cxx::storage(context_.types[type].dtype), name);
+      } else {
+        text.add_pointer(context_, type, name, i + chain_.results >= chain_.arguments.size());
+      }
+    }
+    text.signature += "long long rows";
+  }
+
+  /// Emits the rows of a block.
+  static std::string rows_of(std::string_view block) {
+    return fmt::format(
+        "  const long long row0 = (long long)({0}) * {1};\n"
+        "  const int count = rows - row0 < {1} ? (int)(rows - row0) : {1};\n",
+        block, kRows);
+  }
+
+  [[nodiscard]] std::string one() const {
+    return rows_of("blockIdx.x") + "  const long long block = blockIdx.y;\n" +
+           products_.front().body("");
+  }
+
+  [[nodiscard]] std::string several() const {
+    const std::size_t n = products_.size();
+    const std::string state = fmt::format("q{}", *chain_.state);
+    std::string out = fmt::format(
+        "  PW_SHARED(int, place, 1);\n"
+        "  const int across = (int)((rows + {} - 1) / {});\n"
+        "  if (threadIdx.x == 0) pw_put(place, 0, pw_next_block({}, across));\n"
+        "  __syncthreads();\n  const int number = pw_at(place, 0);\n"
+        "  long long block = number / across;\n{}",
+        kRows, kRows, state, rows_of("number % across"));
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::string wait =
+          i == 0 ? ""
+                 : fmt::format("  pw_await({} + {}, across * {}, across * {});\n", state, i,
+                               products_[i - 1].blocks(), blocks_before(i));
+      const std::string condition =
+          i == 0       ? fmt::format("if (block < {})", products_[0].blocks())
+          : i + 1 == n ? fmt::format("else {{\n  block -= {};\n", products_[i - 1].blocks())
+                       : fmt::format("else if ((block -= {}) < {})", products_[i - 1].blocks(),
+                                     products_[i].blocks());
+      out += fmt::format("  {}{}{}{}  }}\n", condition, i > 0 && i + 1 == n ? "" : " {\n",
+                         products_[i].body(wait),
+                         i + 1 == n ? "" : fmt::format("  pw_announce({} + {});\n", state, i + 1));
+    }
+    return out + fmt::format("  pw_leave_grid({}, {}, across * {});\n", state, n, blocks_before(n));
+  }
+
+  const StreamedChain& chain_;
+  const std::vector<StreamedWriter>& products_;
+  Context& context_;
 };
 
 }  // namespace
@@ -271,7 +377,30 @@ StreamShape stream_shape(std::int64_t depth, int warps) {
 
 std::optional<Kernel> streamed_product(const StreamedProduct& product, std::string_view arch,
                                        Context& context) {
-  return StreamedWriter(product, arch, context).run();
+  return streamed_chain({{product}, product.arguments, product.results, {}, {}}, arch, context);
+}
+
+TypeId StreamedChain::state_type(std::size_t products, Context& context) {
+  return context.types.get(DType::i32,
+                           {context.dims.constant(static_cast<std::int64_t>(products) + 1)});
+}
+
+std::optional<Kernel> streamed_chain(const StreamedChain& chain, std::string_view arch,
+                                     Context& context) {
+  constexpr int kWarps = 8;
+  const int resident = chain.products.size() == 1 ? kResident : kResidentInChain;
+  std::vector<StreamedWriter> products;
+  int warps = 0;
+  for (const StreamedProduct& product : chain.products) {
+    StreamedWriter& made = products.emplace_back(product, arch);
+    if (!made.prepare() || product.product.rows != chain.products.front().product.rows)
+      return std::nullopt;
+    if (warps == 0) warps = made.needed_warps();
+    if (made.needed_warps() != 0 && made.needed_warps() != warps) return std::nullopt;
+  }
+  for (StreamedWriter& product : products)
+    if (!product.divide(warps == 0 ? kWarps : warps, resident)) return std::nullopt;
+  return ChainWriter(chain, products, context).kernel();
 }
 
 }  // namespace pw::cuda

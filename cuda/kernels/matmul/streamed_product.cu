@@ -119,12 +119,14 @@ PW_FUNCTION void pw_meet_warps(S& meeting, int at, int part, int lane, float (&s
 
 // Computes `turns` times PARTS columns of `count` rows, at most ROWS. x(row, group) returns a group
 // of x, column(turn, part) the row of w, and finish(row, turn, sums) takes the PARTS sums of a row.
-// All threads of the block call it. `meeting` has room for two turns of all warps, if SPLIT > 1.
+// All threads of block `block` of BLOCKS call it. `meeting` has room for two turns of all warps, if
+// SPLIT > 1.
 template <class W, int ROWS, int PARTS, int WARPS, int SPLIT, int LANES, int EACH, int AHEAD,
           long long DEPTH, bool WIDE, long long BLOCKS, class S, class X, class Column,
           class Finish>
-PW_FUNCTION void pw_stream(S& meeting, const typename W::stored* w, long long turns, int count,
-                           const X& x, const Column& column, const Finish& finish) {
+PW_FUNCTION void pw_stream(S& meeting, const typename W::stored* w, long long turns,
+                           long long block, int count, const X& x, const Column& column,
+                           const Finish& finish) {
   constexpr int words = 2 * sizeof(typename W::stored);
   constexpr int own = (LANES > 32 ? LANES / 32 : 1) / SPLIT, steps = own * EACH;
   constexpr int teams = WARPS / SPLIT;
@@ -145,7 +147,7 @@ PW_FUNCTION void pw_stream(S& meeting, const typename W::stored* w, long long tu
       ahead[step % AHEAD] =
           pw_group<W, DEPTH, WIDE, true>(w + column(turn, p) * DEPTH, group_at(step));
   };
-  long long first = (long long)blockIdx.y * teams;
+  long long first = block * teams;
 #pragma unroll
   for (int step = 0; step < AHEAD; ++step) fetch(step, first + team, 0);
   for (int odd = 0; first < turns; first += BLOCKS * teams, odd ^= 1) {
@@ -216,6 +218,90 @@ PW_FUNCTION void pw_stream(S& meeting, const typename W::stored* w, long long tu
     }
     if (lane < count && turn < turns) finish(lane, turn, mine);
   }
+}
+
+// Several products in one grid, each of which may read results of earlier ones.
+//
+// A block takes its number when it starts, so blocks with lower numbers have started too. Blocks of
+// a product may thus wait for those of the product before, which have lower numbers and wait for
+// even lower ones: the first never wait. No more than one block need be resident.
+//
+// `state` has the number of blocks that started, for each product but the last the blocks that
+// finished it, and the number of blocks that left. It is 0 before and after the launch.
+#if defined(pw_block_in_order)  // emulation
+PW_FUNCTION int pw_add_one(int* p) {
+  const int before = pw_load(p, 0);
+  pw_store(p, 0, before + 1);
+  return before;
+}
+// Blocks run in any order and have their own numbers, so that a block may have to wait.
+PW_FUNCTION int pw_next_block(int* state, int across) {
+  pw_add_one(state);
+  return pw_block_in_order(across);
+}
+PW_FUNCTION void pw_await_count(const int* finished, int all, int before) {
+  pw_wait_for_blocks_before(before);
+  if (pw_load(finished, 0) != all) pw_host->fault("awaited blocks were not counted");
+}
+#else
+// Adds to a counter. Earlier writes of this block are visible to blocks that see the sum.
+PW_FUNCTION int pw_add_one(int* p) {
+  int before;
+  asm volatile(
+      "{ .reg .u64 g; cvta.to.global.u64 g, %1; atom.acq_rel.gpu.global.add.s32 %0, [g], 1; }"
+      : "=r"(before)
+      : "l"(p)
+      : "memory");
+  return before;
+}
+PW_FUNCTION int pw_next_block(int* state, int) { return pw_add_one(state); }
+PW_FUNCTION void pw_await_count(const int* finished, int all, int) {
+  int count = 0;
+  while (true) {
+    asm volatile("{ .reg .u64 g; cvta.to.global.u64 g, %1; ld.acquire.gpu.global.s32 %0, [g]; }"
+                 : "=r"(count)
+                 : "l"(finished)
+                 : "memory");
+    if (count == all) return;
+  }
+}
+#endif
+
+// Waits until `all` blocks have finished a product; their numbers are below `before`. All threads
+// of a block call it.
+PW_FUNCTION void pw_await(const int* finished, int all, int before) {
+  if (threadIdx.x == 0) pw_await_count(finished, all, before);
+  __syncthreads();
+}
+// Announces that this block has finished a product. All threads call it.
+PW_FUNCTION void pw_announce(int* finished) {
+  __syncthreads();
+  if (threadIdx.x == 0) pw_add_one(finished);
+}
+// Sets the state back to 0 if this block, of `all`, is the last to leave.
+PW_FUNCTION void pw_leave_grid(int* state, int products, int all) {
+  if (threadIdx.x != 0 || pw_add_one(state + products) != all - 1) return;
+  for (int i = 0; i <= products; ++i) pw_store(state, i, 0);
+}
+
+// Brings what pw_stream reads first into the second-level cache, without waiting for it.
+template <class W, int WARPS, int SPLIT, int LANES, int EACH, int AHEAD, long long DEPTH,
+          class Column>
+PW_FUNCTION void pw_fetch_first(const typename W::stored* w, long long turns, long long block,
+                                const Column& column) {
+#if defined(__CUDA_ARCH__)
+  constexpr int own = (LANES > 32 ? LANES / 32 : 1) / SPLIT;
+  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+  const long long turn = block * (WARPS / SPLIT) + warp / SPLIT;
+  if (turn >= turns || lane >= LANES) return;
+  const typename W::stored* const row = w + column(turn, 0) * DEPTH;
+#pragma unroll
+  for (int step = 0; step < AHEAD; ++step) {
+    const int m = pw_reversed(step / EACH, own) * SPLIT + warp % SPLIT;
+    const long long group = 32 * m + lane + (long long)LANES * (step % EACH);
+    if (8 * group < DEPTH) asm volatile("prefetch.global.L2 [%0];" ::"l"(row + 8 * group));
+  }
+#endif
 }
 
 #endif

@@ -48,6 +48,19 @@ struct StreamedProduct {
   [[nodiscard]] static StreamedProduct alone(TensorProduct product);
 };
 
+/// Products that one kernel runs one after another.
+struct StreamedChain {
+  std::vector<StreamedProduct> products;  ///< their arguments are the chain's
+  std::vector<TypeId> arguments;          ///< of the kernel, results last
+  std::size_t results = 1;
+  std::vector<char> passed;  ///< by argument: a product writes what a later one reads
+  /// An argument of which `state_type` is the type: 0 before and after a launch. One product has
+  /// none.
+  std::optional<std::size_t> state;
+
+  [[nodiscard]] static TypeId state_type(std::size_t products, Context& context);
+};
+
 /// How the threads of a block share the columns of a product.
 struct StreamShape {
   int warps = 8, split = 1;  ///< warps of a block, and of a column
@@ -61,5 +74,8 @@ struct StreamShape {
 /// transposed, or if a row program has a form that does not join.
 [[nodiscard]] std::optional<Kernel> streamed_product(const StreamedProduct& product,
                                                      std::string_view arch, Context& context);
+/// Returns the kernel. Nothing if a product has none, or if their blocks differ in threads or rows.
+[[nodiscard]] std::optional<Kernel> streamed_chain(const StreamedChain& chain,
+                                                   std::string_view arch, Context& context);
 
 }  // namespace pw::cuda
