@@ -14,7 +14,7 @@ namespace {
 struct CheckArgs {
   std::vector<std::string> files;
   std::string format, tests;
-  bool no_analysis = false, no_proof = false, order = false;
+  bool no_analysis = false, no_proof = false, order = false, all = false;
 };
 
 /// Prints the rules in the order in which they enable each other.
@@ -22,28 +22,50 @@ void print_order(const RuleSet& rules, const std::string& format) {
   print_out(format == "dot" ? order_dot(rules) : order_table(rules).print(format));
 }
 
+void say_proofs(Session& session, const CheckedRules& checked) {
+  if (const std::string line = proofs_line(checked); !line.empty()) session.say(line);
+}
+
+void print_all(Session& session, const CheckedRules& checked, const std::string& format) {
+  session.report(checked.warnings());
+  say_proofs(session, checked);
+  print_out(format == "json" ? check_to_json(checked) : check_table(checked).print(format));
+  for (const std::string& line : scope_lines(checked.report)) session.say(line);
+}
+
+/// Prints what concerns the named files, and counts what concerns the library that they use.
+void print_own(Session& session, const CheckedRules& checked) {
+  const OwnParts own = own_parts(checked);
+  session.report(own.warnings);
+  say_proofs(session, checked);
+  print_out(own.table.print("table"));
+  for (const std::string& line : own.scope) session.say(line);
+  if (own.rows > 0)
+    session.say(fmt::format("left out: {} and {} of the built-in library, which --all judges and prints",
+                            counted(own.rows, "row"), counted(own.left_out, "warning")));
+}
+
 void run_check(const Options& options, const CheckArgs& args) {
   Session session(options);
   const std::string& format = args.format.empty() ? options.format : args.format;
   const bool whole = !args.no_analysis && !args.order;
   Result<CheckedRules> loaded = check_rule_files(
-      session.context, {args.files, whole, whole && !args.no_proof}, session.log());
+      session.context, {args.files, whole, whole && !args.no_proof, args.all}, session.log());
   if (!loaded && format == "json")
     print_out(mistakes_to_json(loaded.error(), session.context->sources));
   const CheckedRules checked = session.need(std::move(loaded));
   if (args.order) return print_order(checked.rules, format);
-  const Diagnostics warnings = checked.warnings();
-  session.report(warnings);
   if (!args.tests.empty())
     session.need(write_file(args.tests, finding_tests(checked.report, args.files)));
-  if (const std::string line = proofs_line(checked); !line.empty()) session.say(line);
-  print_out(format == "json" ? check_to_json(checked) : check_table(checked).print(format));
-  for (const std::string& line : scope_lines(checked.report)) session.say(line);
+  if (args.all || format != "table")
+    print_all(session, checked, format);
+  else
+    print_own(session, checked);
   session.say(fmt::format("{}, {}, {}, {}, {}", counted(checked.rules.rules.size(), "rule"),
                           counted(checked.rules.passes.size(), "pass"),
                           counted(checked.rules.pipelines.size(), "pipeline"),
                           counted(session.context->ops.size(), "op"),
-                          counted(warnings.size(), "warning")));
+                          counted(checked.warnings().size(), "warning")));
 }
 
 }  // namespace
@@ -60,6 +82,8 @@ void add_check_command(CLI::App& app, const Options& options) {
              "skip the proofs that rules preserve the results (implied by --no-analysis)");
   add_switch(*sub, "--order", args->order,
              "only print the rules, in the order in which they enable each other");
+  add_switch(*sub, "--all", args->all,
+             "also judge and print the built-in rules that the files use");
   add_file(*sub, "--tests", args->tests, "write the graphs of the warnings to this file as tests");
   sub->add_option("--format", args->format,
                   "output format: table, json or csv; with --order also dot")

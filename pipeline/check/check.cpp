@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,6 +10,7 @@
 #include "base/counted.hpp"
 #include "base/try.hpp"
 #include "dsl/dsl.hpp"
+#include "dsl/embedded_rules.hpp"
 #include "rewriter/analysis/enables.hpp"
 #include "verify/test_runner.hpp"
 #include "verify/traits.hpp"
@@ -24,13 +26,13 @@ Diagnostic with_test(const Finding& finding) {
   return out;
 }
 
-std::map<RuleId, RuleJudgement> judgements_of(const LoadedRules& rules, const Log& log) {
+std::map<RuleId, RuleJudgement> judgements_of(const LoadedRules& rules,
+                                              const std::vector<RuleId>& judged, const Log& log) {
   RuleJudge judge(rules, {});
   std::map<RuleId, RuleJudgement> out;
-  const std::size_t all = rules.set.rules.size();
-  for (std::size_t i = 0; i < all; ++i) {
-    log.progress({"judging", i, all, "rules"});
-    if (!rules.set.rules[RuleId(i)].frontier) out.emplace(RuleId(i), judge.judge(RuleId(i)));
+  for (std::size_t i = 0; i < judged.size(); ++i) {
+    log.progress({"judging", i, judged.size(), "rules"});
+    out.emplace(judged[i], judge.judge(judged[i]));
   }
   return out;
 }
@@ -44,6 +46,13 @@ std::pair<std::string, std::string> verdict_cells(const CheckedRules& checked, R
   return {std::string(name(judgement.verdict)), unknown ? "" : std::string(name(judgement.known))};
 }
 
+/// Returns the places that a diagnostic points at.
+std::vector<Span> places_of(const Diagnostic& diagnostic) {
+  std::vector<Span> out{diagnostic.span};
+  for (const auto& secondary : diagnostic.secondary) out.push_back(secondary.span);
+  return out;
+}
+
 /// Returns the sources of the files that the user named.
 std::vector<SourceId> named_sources(const RuleSet& rules, const std::vector<std::string>& files) {
   std::vector<SourceId> out;
@@ -53,6 +62,18 @@ std::vector<SourceId> named_sources(const RuleSet& rules, const std::vector<std:
           std::filesystem::path(path).lexically_normal())
         out.push_back(file.source);
   return out;
+}
+
+using Selection = std::function<bool(const std::vector<Span>&)>;
+
+/// Returns a selection of places outside of the library; of all places if a named file is in it.
+Selection outside_library(const RuleSet& set, const std::vector<std::string>& files) {
+  const bool all = named_sources(set, files).size() < files.size();
+  return [&set, all](const std::vector<Span>& spans) {
+    return all || std::any_of(spans.begin(), spans.end(), [&](const Span& span) {
+             return !set.context->sources.name(span.source).starts_with(kLibrary);
+           });
+  };
 }
 
 }  // namespace
@@ -97,8 +118,14 @@ Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequ
   const Env params = PW_TRY(bind_params(rules, {}));
   if (request.analyse) report = analyse(rules, params);
   std::map<RuleId, RuleJudgement> judgements;
-  const bool too_many = rules.rules.size() > kMostProved;
-  if (request.judge && !too_many) judgements = judgements_of({rules, params}, log);
+  const Selection selected = outside_library(rules, request.files);
+  std::vector<RuleId> judged;
+  for (std::size_t i = 0; i < rules.rules.size(); ++i)
+    if (const Rule& rule = rules.rules[RuleId(i)];
+        !rule.frontier && (request.library || selected({rule.span})))
+      judged.emplace_back(i);
+  const bool too_many = judged.size() > kMostProved;
+  if (request.judge && !too_many) judgements = judgements_of({rules, params}, judged, log);
   Diagnostics failing;
   if (request.analyse) failing = failing_tests(rules, named_sources(rules, request.files));
   return CheckedRules{std::move(rules),      std::move(report),         request.analyse,
@@ -106,32 +133,66 @@ Result<CheckedRules> check_rule_files(const ContextPtr& context, const CheckRequ
                       std::move(failing)};
 }
 
-Table check_table(const CheckedRules& checked) {
+namespace {
+
+/// Returns the table of what is declared at, or found in, selected places.
+Table selected_table(const CheckedRules& checked, const Selection& selected) {
   const RuleSet& set = checked.rules;
   const bool proved = !checked.judgements.empty();
   std::vector<Column> columns{"kind", "name", "of"};
   if (proved) columns.insert(columns.end(), {"numbers", "known by"});
   Table table(columns);
-  const auto add = [&](std::vector<Cell> row, RuleId rule = {}) {
+  const auto add = [&](const std::vector<Span>& spans, std::vector<Cell> row, RuleId rule = {}) {
+    if (!selected(spans)) return;
     auto [numbers, known] = verdict_cells(checked, rule);
     if (proved) row.insert(row.end(), {Cell(std::move(numbers)), Cell(std::move(known))});
     table.add(std::move(row));
   };
   for (std::size_t i = 0; i < set.rules.size(); ++i) {
     const Rule& rule = set.rules[RuleId(i)];
-    add({rule.frontier ? "frontier" : "rule", rule.name,
+    add({rule.span},
+        {rule.frontier ? "frontier" : "rule", rule.name,
          fmt::format("{} → {}", counted(rule.nodes.size(), "node"), rule.replacement.size())},
         RuleId(i));
   }
-  for (const auto& [name, pass] : set.passes) add({"pass", name, ""});
+  for (const auto& [name, pass] : set.passes) add({pass.span}, {"pass", name, ""});
   for (const auto& [name, pipeline] : set.pipelines)
-    add({"pipeline", name, counted(pipeline.parts.size(), "step")});
+    add({pipeline.span}, {"pipeline", name, counted(pipeline.parts.size(), "step")});
   for (const auto& [name, param] : set.params)
-    add({"param", name, set.context->attributes.print(param.value)});
+    add({param.span}, {"param", name, set.context->attributes.print(param.value)});
   for (const Finding& finding : checked.report.findings)
-    add({std::string(name(finding.kind)), fmt::format("{}", fmt::join(finding.rules, ", ")),
+    add(places_of(finding.diagnostic),
+        {std::string(name(finding.kind)), fmt::format("{}", fmt::join(finding.rules, ", ")),
          finding.diagnostic.message});
   return table;
+}
+
+}  // namespace
+
+Table check_table(const CheckedRules& checked) {
+  return selected_table(checked, [](const std::vector<Span>&) { return true; });
+}
+
+OwnParts own_parts(const CheckedRules& checked) {
+  const Selection selected = outside_library(checked.rules, checked.files);
+  OwnParts out{selected_table(checked, selected), {}, {}};
+  out.rows = check_table(checked).rows().size() - out.table.rows().size();
+  for (Diagnostic& warning : checked.warnings()) {
+    if (selected(places_of(warning)))
+      out.warnings.push_back(std::move(warning));
+    else
+      ++out.left_out;
+  }
+  AnalysisReport own = checked.report;
+  std::erase_if(own.not_analysed, [&](const NotAnalysed& some) {
+    std::vector<Span> spans;
+    for (const std::string& name : some.rules)
+      for (RuleId rule : checked.rules.resolve(name))
+        spans.push_back(checked.rules.rules[rule].span);
+    return !selected(spans);
+  });
+  out.scope = scope_lines(own);
+  return out;
 }
 
 std::string proofs_line(const CheckedRules& checked) {
@@ -142,8 +203,9 @@ std::string proofs_line(const CheckedRules& checked) {
   if (checked.judgements.empty()) return "";
   const auto proved = std::count_if(checked.judgements.begin(), checked.judgements.end(),
                                     [](const auto& entry) { return entry.second.complete(); });
+  const bool one = proved == 1 || checked.judgements.size() == 1;
   return fmt::format("{} of {} {} proved to preserve the results", proved,
-                     counted(checked.judgements.size(), "rule"), proved == 1 ? "is" : "are");
+                     counted(checked.judgements.size(), "rule"), one ? "is" : "are");
 }
 
 std::vector<std::string> scope_lines(const AnalysisReport& report) {

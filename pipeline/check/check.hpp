@@ -16,6 +16,7 @@ struct CheckRequest {
   std::vector<std::string> files;
   bool analyse = true;  ///< find rules that compete, never fire, or may not terminate
   bool judge = false;   ///< judge the rules, if there are at most kMostProved
+  bool library = true;  ///< judge those of the built-in library, too, that the files use
 };
 /// Limit for automatic judgement, which would take minutes beyond it.
 inline constexpr std::size_t kMostProved = 300;
@@ -33,6 +34,17 @@ struct CheckedRules {
   [[nodiscard]] Diagnostics warnings() const;
   [[nodiscard]] Diagnostics judgement_warnings() const;
 };
+
+/// What concerns the files that a user named: without the built-in library that they use, unless
+/// they are part of it.
+struct OwnParts {
+  Table table;  ///< check_table() without the library's rows
+  Diagnostics warnings;
+  std::vector<std::string> scope;  ///< scope_lines() of rules that are not the library's
+  std::size_t rows = 0;            ///< rows left out
+  std::size_t left_out = 0;        ///< warnings left out
+};
+[[nodiscard]] OwnParts own_parts(const CheckedRules& checked);
 
 /// Returns a warning for each test of a file that fails: PW1156, with its first line.
 [[nodiscard]] Diagnostics failing_tests(const RuleSet& rules, const std::vector<SourceId>& sources);
