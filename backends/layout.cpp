@@ -14,11 +14,17 @@ Array view(const Array& of, Extents extents, Extents strides, std::int64_t offse
   return {of.dtype, std::move(extents), std::move(strides), of.at(offset), of.owner};
 }
 
+/// A view where the elements lie in order; otherwise they are copied to the result's place.
 Status reshape(Call& call) {
-  const Array source = contiguous(call.operand(0));
-  if (source.count() != element_count(call.extents[0]))
+  const Array& x = call.operand(0);
+  if (x.count() != element_count(call.extents[0]))
     return fail_call(call, "PW1203", "a reshape changes the number of elements");
-  call.results[0] = view(source, call.extents[0], row_major(call.extents[0]));
+  if (x.contiguous()) {
+    call.results[0] = view(x, call.extents[0], row_major(call.extents[0]));
+  } else {
+    const Array& y = call.result();
+    copy(x, view(y, x.extents, row_major(x.extents)));
+  }
   return {};
 }
 
@@ -109,6 +115,16 @@ Status constant(Call& call) {
   return {};
 }
 
+/// Where no place needs the elements, all of them are one.
+Status full(Call& call) {
+  if (!call.places.empty() && call.places[0] != nullptr) return constant(call);
+  const Extents extents = call.extents[0];
+  Array one = make_array(call.storage(call.result_dtype()), {});
+  fill(one, call.real("value", 0));
+  call.results[0] = view(one, extents, Extents(extents.size(), 0));
+  return {};
+}
+
 /// A whole number may have more digits than a double.
 Status extent(Call& call) {
   if (call.result().dtype != DType::i64) return constant(call);
@@ -130,7 +146,7 @@ constexpr KernelEntry kTable[] = {
     {Primitive::expand, expand},
     {Primitive::cat, cat},
     {Primitive::constant, constant},
-    {Primitive::full, constant},
+    {Primitive::full, full},
     {Primitive::empty, empty},
     {Primitive::extent, extent},
     {Primitive::unified_kv_cache_update, update_cache},

@@ -6,6 +6,7 @@
 #include "base/assert.hpp"
 #include "tensor/numerics.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/pool.hpp"
 
 namespace pw {
 namespace {
@@ -60,9 +61,7 @@ Extents row_major(const Extents& extents) {
 Array make_array(DType dtype, const Extents& extents) {
   const std::size_t bytes =
       static_cast<std::size_t>(element_count(extents)) * static_cast<std::size_t>(size_of(dtype));
-  constexpr std::align_val_t kAlign{64};
-  std::shared_ptr<void> owner(::operator new(bytes + 1, kAlign),
-                              [](void* p) { ::operator delete(p, std::align_val_t{64}); });
+  std::shared_ptr<void> owner = pooled_memory(bytes);
   auto* data = static_cast<std::byte*>(owner.get());
   return {dtype, extents, row_major(extents), data, std::move(owner)};
 }
@@ -170,12 +169,18 @@ void copy_words(const Array& from, const Array& to) {
   if (!shape.empty()) take(nearest(strides[1]), grid.columns, grid.from_column, grid.to_column);
   if (!shape.empty()) take(nearest(strides[0]), grid.rows, grid.from_row, grid.to_row);
   const bool runs = grid.from_column == 1 && grid.to_column == 1;
+  const bool same = grid.from_column == 0 && grid.to_column == 1;
   const auto* const source = reinterpret_cast<const Word*>(from.data);
   auto* const target = reinterpret_cast<Word*>(to.data);
   for_each_run(shape, strides, std::int64_t{1} << 60, [&](const Run& run) {
     for (std::int64_t i = 0; i < run.length; ++i) {
       const Word* const x = source + run.offsets[0] + i * run.steps[0];
       Word* const y = target + run.offsets[1] + i * run.steps[1];
+      if (same) {
+        for (std::int64_t row = 0; row < grid.rows; ++row)
+          std::fill_n(y + row * grid.to_row, grid.columns, x[row * grid.from_row]);
+        continue;
+      }
       if (!runs) {
         copy_grid(grid, x, y);
         continue;

@@ -50,9 +50,10 @@ Status running(Call& call) {
         for (std::int64_t first = 0; first < lanes.width; first += kMost) {
           const std::int64_t length = std::min(kMost, lanes.width - first);
           load_run(x.dtype, x.at(at + first), 1, length, row);
-          if (first != 0) row[0] = F::of(sums[0], row[0]);
-          for (std::int64_t i = 1; i < length; ++i) row[i] = F::of(row[i - 1], row[i]);
-          sums[0] = row[length - 1];
+          T sum = first != 0 ? F::of(sums[0], row[0]) : row[0];
+          row[0] = sum;
+          for (std::int64_t i = 1; i < length; ++i) row[i] = sum = F::of(sum, row[i]);
+          sums[0] = sum;
           store_run(y.dtype, y.at(at + first), 1, length, row);
         }
       } else {
@@ -170,30 +171,43 @@ Status reduced_lanes(Call& call) {
 }
 
 /// Multiplies columns in turn in several lanes, then the lanes, so that vectors hold them.
-struct Prod {
-  template <class T>
-  static T of(const std::vector<T>& row) {
-    constexpr std::size_t kLanes = 16;
-    T lanes[kLanes];
-    std::fill(lanes, lanes + kLanes, T(1));
-    const std::size_t whole = row.size() / kLanes * kLanes;
-    for (std::size_t i = 0; i < whole; i += kLanes)
-      for (std::size_t lane = 0; lane < kLanes; ++lane)
+template <class T>
+T multiplied(const Array& x, std::int64_t begin, std::int64_t width) {
+  constexpr std::int64_t kLanes = 16, kMost = 1024;
+  T lanes[kLanes], loaded[kMost];
+  std::fill(lanes, lanes + kLanes, T(1));
+  for (std::int64_t first = 0; first < width; first += kMost) {
+    const std::int64_t count = std::min(kMost, width - first), whole = count / kLanes * kLanes;
+    const std::byte* const at = x.at(begin + first);
+    if (x.dtype != kStoredAs<T>) load_run(x.dtype, at, 1, count, loaded);
+    const T* const row = x.dtype == kStoredAs<T> ? reinterpret_cast<const T*>(at) : loaded;
+    for (std::int64_t i = 0; i < whole; i += kLanes)
+      for (std::int64_t lane = 0; lane < kLanes; ++lane)
         lanes[lane] = scalar::mul::of(lanes[lane], row[i + lane]);
-    for (std::size_t i = whole; i < row.size(); ++i)
+    for (std::int64_t i = whole; i < count; ++i)
       lanes[i - whole] = scalar::mul::of(lanes[i - whole], row[i]);
-    for (std::size_t far = kLanes / 2; far > 0; far /= 2)
-      for (std::size_t lane = 0; lane < far; ++lane)
-        lanes[lane] = scalar::mul::of(lanes[lane], lanes[lane + far]);
-    return lanes[0];
   }
-};
+  for (std::int64_t far = kLanes / 2; far > 0; far /= 2)
+    for (std::int64_t lane = 0; lane < far; ++lane)
+      lanes[lane] = scalar::mul::of(lanes[lane], lanes[lane + far]);
+  return lanes[0];
+}
+
+template <class T>
+void multiply_along(const Array& x, const Array& y, const Lanes& lanes, std::int64_t width) {
+  over_lanes(lanes, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t lane = begin; lane < end; ++lane) {
+      const T product = multiplied<T>(x, lanes.begin(lane), width);
+      store_run(y.dtype, y.at(lane), 1, 1, &product);
+    }
+  });
+}
 
 /// Multiplies the elements of neighbouring lanes one after another, so that vectors hold
 /// neighbours.
 template <class T>
 void multiply_across(const Array& x, const Array& y, const Lanes& lanes, std::int64_t width) {
-  constexpr std::int64_t kMost = 256;
+  constexpr std::int64_t kMost = 2048;  // the products stay in the nearest cache
   over_lanes(lanes, [&](std::int64_t begin, std::int64_t end) {
     T products[kMost], loaded[kMost];
     for (std::int64_t lane = begin; lane < end;) {
@@ -233,10 +247,13 @@ Status prod(Call& call) {
   const Array x = contiguous(call.operand(0));
   const std::size_t axis = call.axis("dim", -1, x.rank());
   const Lanes lanes = lanes_of(x, axis);
-  if (lanes.step == 1) return reduction_of<Prod>(call);
   const std::int64_t width = call.covered(0, axis);
   const auto multiply = [&](auto one) {
-    multiply_across<decltype(one)>(x, call.result(), lanes, width);
+    using T = decltype(one);
+    if (lanes.step == 1)
+      multiply_along<T>(x, call.result(), lanes, width);
+    else
+      multiply_across<T>(x, call.result(), lanes, width);
     return Status();
   };
   if (!is_float(call.operand_dtype(0))) return multiply(std::int64_t{1});
