@@ -12,6 +12,7 @@
 #include "backends/cpu/attention.hpp"
 #include "backends/cpu/frozen.hpp"
 #include "backends/cpu/kernels.hpp"
+#include "backends/cpu/known_places.hpp"
 #include "backends/cpu/layouts.hpp"
 #include "backends/cpu/packed.hpp"
 #include "backends/cpu/run.hpp"
@@ -214,6 +215,7 @@ std::map<std::size_t, std::size_t> CpuBackend::State::compiled_units(
 /// A graph with one node for each compiled unit.
 Graph CpuBackend::State::with_kernels(const Graph& piece) {
   Graph graph = piece.compact();
+  cpu::slice_known_places(graph);
   graph.erase_dead();
   const std::vector<rows::RunUnit> units = grouped(graph);
   const std::map<std::size_t, std::size_t> numbers = compiled_units(graph, units);

@@ -44,6 +44,7 @@ class ElementLowering {
   /// Returns an index that counts from the end if it is negative.
   SlotId wrapped(SlotId index, IndexId extent);
   /// Returns true if a value is in memory, seen through ops that only change its layout.
+  [[nodiscard]] bool is_cheap_place(ValueId value, int depth) const;
   [[nodiscard]] bool is_in_memory(ValueId value) const;
   void check(SlotId index, IndexId bound);
 

@@ -102,12 +102,28 @@ SlotId ElementLowering::gathered(NodeId node, const Position& at) {
   return element(table, inner);
 }
 
+/// Returns true if the value depends on no input, and a few nodes of whole numbers compute it.
+bool ElementLowering::is_cheap_place(ValueId value, int depth) const {
+  constexpr int kDeepest = 12;
+  if (graph_.is_input(value) || is_float(addresses_.dtype(value)) || depth > kDeepest) return false;
+  const NodeId node = graph_.producer(value);
+  const std::vector<ValueId> operands = graph_.operands(node);
+  return addresses_.shape(value).size() <= 1 && graph_.result_count(node) == 1 &&
+         !graph_.op_of(node).has_body() &&
+         std::all_of(operands.begin(), operands.end(),
+                     [&](ValueId v) { return v.valid() && is_cheap_place(v, depth + 1); });
+}
+
+/// Elements at places along one axis that are computed from nothing are as near as those in memory.
 bool ElementLowering::is_in_memory(ValueId value) const {
   if (graph_.is_input(value)) return true;
   const NodeId node = graph_.producer(value);
-  return among(graph_.op_of(node).primitive,
-               {Primitive::reshape, Primitive::transpose, Primitive::slice, Primitive::split,
-                Primitive::expand}) &&
+  const Primitive op = graph_.op_of(node).primitive;
+  if (op == Primitive::index)
+    return graph_.operand_count(node) == 2 && is_cheap_place(graph_.operand(node, 1), 0) &&
+           is_in_memory(graph_.operand(node, 0));
+  return among(op, {Primitive::reshape, Primitive::transpose, Primitive::slice, Primitive::split,
+                    Primitive::expand}) &&
          is_in_memory(graph_.operand(node, 0));
 }
 
