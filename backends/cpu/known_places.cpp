@@ -85,8 +85,8 @@ class Slicer {
  public:
   explicit Slicer(Graph& graph)
       : graph_(graph),
-        slice_(graph.context().ops.find("slice")),
-        cat_(graph.context().ops.find("cat")) {}
+        slice_(graph.context().ops.find(Primitive::slice)),
+        cat_(graph.context().ops.find(Primitive::cat)) {}
 
   bool run() {
     if (!slice_.valid() || !cat_.valid()) return false;
