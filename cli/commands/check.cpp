@@ -41,8 +41,9 @@ void print_own(Session& session, const CheckedRules& checked) {
   print_out(own.table.print("table"));
   for (const std::string& line : own.scope) session.say(line);
   if (own.rows > 0)
-    session.say(fmt::format("left out: {} and {} of the built-in library, which --all judges and prints",
-                            counted(own.rows, "row"), counted(own.left_out, "warning")));
+    session.say(
+        fmt::format("left out: {} and {} of the built-in library, which --all judges and prints",
+                    counted(own.rows, "row"), counted(own.left_out, "warning")));
 }
 
 void run_check(const Options& options, const CheckArgs& args) {

@@ -261,6 +261,45 @@ class Memory(Partial):
                     results.append((call(memory[2:10].view(2, 4), torch.arange(8.0).view(2, 4) * 3), memory))
             self.assertLessEqual(difference(*results), CLOSE)
 
+    def same_in_part_of_memory(self, f):
+        """The results, and the memory of an argument that begins at its third element, equal eager PyTorch's."""
+        one, results = torch.compile(f, backend="piecewise", dynamic=False), []
+        for call in (f, one):
+            memory = torch.arange(40.0)
+            with torch.no_grad():
+                results.append((call(memory[2:10].view(4, 2)), memory))
+        self.assertLessEqual(difference(*results), CLOSE)
+
+    def test_windows_that_are_taken_before_a_write(self):
+        """They read the written memory, and are returned, and given to ops that stay PyTorch's."""
+
+        def f(x):
+            window = x.as_strided((3,), (2,), 5)
+            x.select(0, 1).sub_(x.max())
+            parts, more = torch.ops.pw_partial.parts([window, x[1:].flatten()[:3]])
+            return window, window[1:], parts, more
+
+        self.same_in_part_of_memory(f)
+
+    def test_a_written_window_that_begins_before_the_argument(self):
+        def f(x):
+            window = x.as_strided((2,), (2,), 0)
+            scaled_(window, x)
+            return window, x * 2
+
+        self.same_in_part_of_memory(f)
+
+    def test_calls_that_take_the_name_of_a_copy(self):
+        """Rewrites drop a copy and keep its name, as it is that of a result."""
+
+        def f(x):
+            y = torch.ops.pw_partial.parts([x, x[:1].expand(4, 2)])[0]
+            z = torch.ops.pw_partial.parts([y + 1, y.t().contiguous().t()])[0]
+            x.copy_(z)
+            return y, x.view(-1)
+
+        self.same_in_part_of_memory(f)
+
     def test_a_write_that_slices_cannot_express(self):
         """It stays PyTorch's, and what is computed beside it does not."""
 

@@ -135,7 +135,7 @@ class _Reader:
             "asserts": asserts,
             "in_spec": pytree.treespec_dumps(spec.in_spec),
             "out_spec": pytree.treespec_dumps(spec.out_spec),
-            "layouts": kept_sites(self._program.graph_module.graph, left),
+            "layouts": kept_sites(self._program.graph_module.graph, left, graph),
             "ops": sorted(str(op) for op in self._imported.operators if {str(op), str(op).removesuffix(".default")} & left),
         }
 

@@ -7,11 +7,12 @@ import typing as t
 
 import torch
 
+import _piecewise
 from _piecewise import Error
 
 from .staying import memory_of
-from .storage import Place, roots, row_major
-from .fx_import import DTYPES, evaluated
+from .storage import Place, place_of, roots, row_major
+from .fx_import import DTYPES, Refused, evaluated
 
 _WORDS = {"torch.device": torch.device("cpu")}
 
@@ -64,13 +65,18 @@ def _written(op: torch._ops.OpOverload) -> t.Set[str]:
     return {a.name for a in op._schema.arguments if a.alias_info is not None and a.alias_info.is_write}
 
 
-class _Sites:
-    """The argument layouts of a graph's calls to ops of these names."""
+def _plain(op: torch._ops.OpOverload) -> str:
+    return str(op).removesuffix(".default")
 
-    def __init__(self, graph: torch.fx.Graph, ops: t.Container[str]):
+
+class _Sites:
+    """The argument layouts of a graph's calls to ops of these names. `rewritten`: the graph that runs, whose rewrites may have renamed them."""
+
+    def __init__(self, graph: torch.fx.Graph, ops: t.Container[str], rewritten: t.Optional[_piecewise.Graph] = None):
         self._roots = roots(graph)
         self._arguments = {node: i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
         self.by_name: t.Dict[str, _Site] = {}
+        names_of: t.Dict[str, t.List[t.List[str]]] = {}  # by op, of each call
         for node in graph.nodes:
             if node.op != "call_function":
                 continue
@@ -80,6 +86,20 @@ class _Sites:
                 site = self._functionalised(node) if functional else self._site(op, self._named(node))
                 names = [user.name for user in node.users if user.target is operator.getitem]
                 self.by_name.update(dict.fromkeys([node.name, *names], site))
+                names_of.setdefault(_plain(op), []).append([node.name, *names])
+        if rewritten is not None and not all(site.plain for site in self.by_name.values()):
+            self._follow(rewritten, names_of)
+
+    def _follow(self, rewritten: _piecewise.Graph, names_of: t.Mapping[str, t.List[t.List[str]]]) -> None:
+        """Adds the name of a call that took another value's name. Raises Refused if several calls of an op did."""
+        present = {node.name for node in rewritten.nodes}
+        for op, calls in names_of.items():
+            gone = [names for names in calls if not present.intersection(names)]
+            new = [node.name for node in rewritten.nodes if node.op.removesuffix(".default") == op and node.name not in self.by_name]
+            if len(new) == 1 == len(gone):
+                self.by_name[new[0]] = self.by_name[gone[0][0]]
+            elif new:
+                raise Refused(f"several calls of {op} have other names after rewriting")
 
     def _named(self, node: torch.fx.Node) -> t.Dict[str, t.Any]:
         arguments = node.target._schema.arguments
@@ -100,8 +120,8 @@ class _Sites:
         root = self._roots[memory]
         of = None
         if root in self._arguments and fake.dtype == root.meta["val"].dtype:
-            of = self._arguments[root], Place.of(root.meta["val"])
-        return Layout(memory, fake.dtype, Place.of(fake), of)
+            of = self._arguments[root], place_of(root)
+        return Layout(memory, fake.dtype, place_of(value), of)
 
     def _functionalised(self, node: torch.fx.Node) -> _Site:
         """Returns written arguments that are copies of the call's arguments, or parts of copies."""
@@ -150,12 +170,12 @@ def _read_layouts(kept: t.Any) -> t.Any:
     return [_read_layouts(item) for item in kept] if isinstance(kept, list) else None
 
 
-def kept_sites(graph: torch.fx.Graph, left: t.Container[str]) -> t.Dict[str, t.Any]:
+def kept_sites(graph: torch.fx.Graph, left: t.Container[str], rewritten: _piecewise.Graph) -> t.Dict[str, t.Any]:
     """Returns the argument layouts of calls to ops of these names in serializable form, for HostCalls."""
     memories: t.Dict[t.Hashable, int] = {}
     return {
         name: [site.plain, {word: _kept_layouts(layouts, memories) for word, layouts in site.layouts.items()}]
-        for name, site in _Sites(graph, left).by_name.items()
+        for name, site in _Sites(graph, left, rewritten).by_name.items()
     }
 
 
@@ -237,9 +257,9 @@ class HostCalls:
         self._running = threading.local()
 
     @classmethod
-    def of(cls, graph: torch.fx.Graph, left: t.Container[str]) -> HostCalls:
-        """Creates the calls for ops of these names."""
-        return cls(_Sites(graph, left).by_name)
+    def of(cls, graph: torch.fx.Graph, left: t.Container[str], rewritten: t.Optional[_piecewise.Graph] = None) -> HostCalls:
+        """Creates the calls for ops of these names. `rewritten`: the graph that runs. Raises Refused if a call cannot be found in it."""
+        return cls(_Sites(graph, left, rewritten).by_name)
 
     @classmethod
     def read(cls, kept: t.Mapping[str, t.Any]) -> HostCalls:

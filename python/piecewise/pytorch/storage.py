@@ -144,20 +144,44 @@ _COPIES = tuple(
 )
 
 
-def _begins(node: torch.fx.Node) -> Number:
-    """Returns the offset of a tensor's first element when PyTorch runs the graph; copies keep their source's layout, which fake tensors may not show."""
-    while True:
-        if node.target in _COPIES:
-            node = node.args[0]
-        elif node.target is operator.getitem and node.args[0].target is torch.ops.higher_order.auto_functionalized_v2:
-            call, index = node.args
-            at = index - max(len(call.args[0]._schema.returns), 1)
-            if at < 0:
-                break
-            node = call.kwargs["_all_bases"][at]
-        else:
-            break
-    return expression(node.meta["val"].storage_offset())
+_STRIDED = (torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_copy.default)
+_BEGINS = "piecewise begins"  # in a node's meta
+
+
+def _copied_from(node: torch.fx.Node) -> t.Optional[torch.fx.Node]:
+    """Returns the tensor whose layout the value copies; None if it has its own."""
+    if node.target in _COPIES:
+        return node.args[0]
+    if node.target is operator.getitem and node.args[0].target is torch.ops.higher_order.auto_functionalized_v2:
+        call, index = node.args
+        at = index - max(len(call.args[0]._schema.returns), 1)
+        return call.kwargs["_all_bases"][at] if at >= 0 else None
+    return None
+
+
+def _note_begins(graph: torch.fx.Graph) -> None:
+    """Notes, in the meta of each tensor, the offset of its first element when PyTorch runs the graph. Copies keep their source's layout, which fake
+    tensors may not show; so offsets of parts count from there, except those that as_strided states."""
+    for node in graph.nodes:
+        if memory_of(node) is None:
+            continue
+        fake = node.meta["val"]
+        begins = expression(fake.storage_offset())
+        base = node.args[0] if node.args and isinstance(node.args[0], torch.fx.Node) else None
+        if (source := _copied_from(node)) is not None:
+            begins = source.meta.get(_BEGINS, begins)
+        elif node.target in _STRIDED:
+            stated = node.args[3] if len(node.args) > 3 else node.kwargs.get("storage_offset")
+            begins = stated if isinstance(stated, int) and memory_of(base) == memory_of(node) else begins
+        elif base is not None and memory_of(base) == memory_of(node) and fake.dtype.itemsize == base.meta["val"].dtype.itemsize:
+            begins += base.meta[_BEGINS] - expression(base.meta["val"].storage_offset())
+        node.meta[_BEGINS] = begins
+
+
+def place_of(node: torch.fx.Node) -> Place:
+    """Returns the layout of a tensor when PyTorch runs the graph."""
+    place = Place.of(node.meta["val"])
+    return place._replace(offset=node.meta.get(_BEGINS, place.offset))
 
 
 class _Gaps(Exception):
@@ -174,12 +198,13 @@ class _Reads:
 
     def __init__(self, graph: torch.fx.Graph):
         self._graph, self._roots = graph, roots(graph)
-        self._first = {node: _begins(node) for node in graph.nodes if memory_of(node) is not None}
+        _note_begins(graph)
+        self._first = {node: node.meta[_BEGINS] for node in graph.nodes if memory_of(node) is not None}
         self.left: t.Dict[torch.fx.Node, str] = {}
 
     def run(self) -> None:
         for node in list(self._graph.nodes):
-            if node.target in (torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_copy.default):
+            if node.target in _STRIDED:
                 self._strided(node)
             elif node.target == torch.ops.aten.as_strided_scatter.default:
                 self._scattered(node)
@@ -190,8 +215,7 @@ class _Reads:
         """Returns the offset of the call, relative to `first`, in the storage of `root`."""
         offset = node.args[at] if len(node.args) > at else node.kwargs.get("storage_offset")
         if offset is None:
-            own = Place.of(node.args[0].meta["val"]).beside(Place.of(root.meta["val"]))
-            offset = own.offset + self._first[root]
+            offset = self._first[node.args[0]]
         if _equal(first, 0) and isinstance(offset, (int, torch.fx.Node)):
             return offset
         if isinstance(offset, int) and isinstance(first, int):
@@ -244,6 +268,8 @@ class _Reads:
             first = expression(base.meta["val"].storage_offset())
             self._check_parts(node, index, first)
             try:
+                if base.op == "placeholder" and self._leaves_base(node, index, first):
+                    raise _Gaps  # the argument is a part of a larger storage
                 with self._graph.inserting_before(node):
                     other, order = _as_it_lies(self._graph, base)
             except _Gaps:
@@ -265,15 +291,23 @@ class _Reads:
 
     def _check_parts(self, node: torch.fx.Node, index: int, first: Number) -> None:
         """Raises Refused if a view of the base reads elements outside it: PyTorch's copy of an argument may have another layout than its fake tensor."""
+        base = node.kwargs["_all_bases"][index]
+        if base.op != "placeholder" and self._leaves_base(node, index, first):
+            raise Refused(f"{node.name} writes memory between the elements of {base.name}, whose contents are unknown here")
+
+    @staticmethod
+    def _leaves_base(node: torch.fx.Node, index: int, first: Number) -> bool:
+        """Returns True if a view of the base is known to contain elements outside it."""
         base, kwargs = node.kwargs["_all_bases"][index], node.kwargs
         for name in (key.removesuffix("_base_index") for key, at in kwargs.items() if key.endswith("_base_index") and at == index):
             layout, offset = (kwargs.get(f"{name}_size"), kwargs.get(f"{name}_stride")), kwargs.get(f"{name}_storage_offset")
-            if base.op == "placeholder" or layout[1] is None or not isinstance(offset, int) or not isinstance(first, int):
+            if layout[1] is None or not isinstance(offset, int) or not isinstance(first, int):
                 continue
             reach, span = _reach(layout, offset - first), Place.of(base.meta["val"])._replace(offset=0)
             known = all(isinstance(n, int) for n in (*span.sizes, *span.strides))
             if offset < first or (reach is not None and known and reach > span.span):
-                raise Refused(f"{node.name} writes memory between the elements of {base.name}, whose contents are unknown here")
+                return True
+        return False
 
     @staticmethod
     def _views(node: torch.fx.Node, index: int, first: Number, turned: bool) -> t.Dict[str, t.Any]:
@@ -297,7 +331,7 @@ class _Reads:
             seen = _permuted(self._graph, node, [order.index(dim) for dim in range(len(order))])
         node.replace_all_uses_with(seen, delete_user_cb=lambda user: user is not seen)
         seen.meta["val"] = fake
-        self._first[seen] = self._first[node]
+        self._first[seen] = seen.meta[_BEGINS] = self._first[node]
 
 
 def _leaves(fake: torch.Tensor, layout: t.Sequence[t.Sequence[t.Any]], offset: t.Any) -> bool:
@@ -329,16 +363,17 @@ def part_of(of: torch.Tensor, place: Place, dtype: torch.dtype) -> torch.Tensor:
     return of.as_strided(place.sizes, place.strides, of.storage_offset() + place.offset)
 
 
-def _beside(fake: torch.Tensor, root: torch.Tensor) -> t.Optional[Place]:
+def _beside(node: torch.fx.Node, root: torch.fx.Node) -> t.Optional[Place]:
     """Returns the place relative to another tensor's first element, in its elements; None if it is not a multiple."""
-    place, whole = Place.of(fake), Place.of(root)
-    if fake.dtype.itemsize == root.dtype.itemsize:
+    place, whole = place_of(node), place_of(root)
+    dtype, of = node.meta["val"].dtype, root.meta["val"].dtype
+    if dtype.itemsize == of.itemsize:
         return place.beside(whole)
     if _equal(whole.offset, 0):
         return place
     if not isinstance(place.offset, int) or not isinstance(whole.offset, int):
         return None
-    before, rest = divmod(whole.offset * root.dtype.itemsize, fake.dtype.itemsize)
+    before, rest = divmod(whole.offset * of.itemsize, dtype.itemsize)
     return place._replace(offset=place.offset - before) if rest == 0 else None
 
 
@@ -358,7 +393,7 @@ def shared_outputs(graph: torch.fx.Graph) -> t.Dict[torch.fx.Node, t.Tuple[torch
             continue
         whole = Place.of(root.meta["val"])
         for node in nodes:
-            place = _beside(node.meta["val"], root.meta["val"])
+            place = _beside(node, root)
             if node is not root and place is not None:
                 out[node] = (root, place, whole, node.meta["val"].dtype)
     return out

@@ -220,7 +220,7 @@ class Taking:
             raise Refused("it writes inputs")
         if engine == "cuda":
             return self._on_device(module, imported, rewritten, graph, warm, place, static)
-        hosted = HostCalls.of(module.graph, rewritten.left)
+        hosted = HostCalls.of(module.graph, rewritten.left, graph)
         compiled = _piecewise.Compiled(graph, engine, hosted.functions(imported.operators), over, options.frozen)
         call = Call(imported, graph, compiled, hosted, FrozenWeights(compiled, options.check) if options.frozen else None)
         read = functools.partial(self._session.loads, rewritten.imported, "torch")
