@@ -13,7 +13,7 @@
 namespace pw {
 
 /// Returns why PyTorch raises for a call of `target`, such as aten.full; empty if it does not.
-/// `number` returns an argument by its name in PyTorch's schema; nothing if it is no number.
+/// `number` returns an argument by its name in PyTorch's schema; nothing if it is not a number.
 [[nodiscard]] std::string number_beyond_range(
     std::string_view target, DType result,
     const std::function<std::optional<double>(std::string_view)>& number);

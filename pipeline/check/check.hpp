@@ -35,8 +35,8 @@ struct CheckedRules {
   [[nodiscard]] Diagnostics judgement_warnings() const;
 };
 
-/// What concerns the files that a user named: without the built-in library that they use, unless
-/// they are part of it.
+/// Parts that concern the files that a user named: without the built-in library that they use,
+/// unless they are part of it.
 struct OwnParts {
   Table table;  ///< check_table() without the library's rows
   Diagnostics warnings;

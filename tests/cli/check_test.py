@@ -66,6 +66,17 @@ class Check(ProgramTest):
         with_tests = self.file("with_tests.pwr", TEXT + "".join(row["test"] for row in found))
         self.assertIn(f"{sum(bool(row['test']) for row in found)} tests, 0 failed", self.pwr("test", with_tests).stdout)
 
+    def test_rules_of_the_library_are_left_out(self):
+        wrong = self.file("own.pwr", 'use "activation"\nrule own { y = relu(neg(x)) => y = neg(relu(x)) }\npass p = greedy { own }\n')
+        printed = self.pwr("check", wrong)
+        self.assertRegex(printed.stdout, r"rule +own +2 nodes → 1 +refuted")
+        self.assertNotIn("gelu", printed.stdout + printed.stderr)
+        self.assertRegex(printed.stderr, r"left out: \d+ rows and \d+ warnings of the built-in library, which --all judges and prints")
+        for args in ((wrong, "--all"), ("activation",)):
+            printed = self.pwr("check", *args)
+            self.assertRegex(printed.stdout, r"rule +gelu_spelled#0 .* (proof|samples)")
+            self.assertNotIn("left out", printed.stderr)
+
     def test_without_the_analysis_nothing_is_claimed(self):
         rules = [row for row in self.rows(self.file("none.pwr", TEXT), "--no-analysis") if row["kind"] == "rule"]
         self.assertEqual({row["verdict"] for row in rules}, {"not_analysed"})

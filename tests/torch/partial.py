@@ -289,6 +289,15 @@ class Memory(Partial):
 
         self.same_in_part_of_memory(f)
 
+    def test_a_part_that_a_custom_op_writes_after_another_write(self):
+        def f(x):
+            part = x.flatten()[2:5]
+            x[0] = 3
+            scaled_(part, x)
+            return x[1:], x * 2
+
+        self.same_in_part_of_memory(f)
+
     def test_calls_that_take_the_name_of_a_copy(self):
         """Rewrites drop a copy and keep its name, as it is that of a result."""
 

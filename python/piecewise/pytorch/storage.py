@@ -265,7 +265,7 @@ class _Reads:
         parts = [key.removesuffix("_stride").removeprefix("_") for key in node.kwargs if key.startswith("_") and key.endswith("_stride")]
         for index in sorted({node.kwargs[f"_{name}_base_index"] for name in parts}):
             base = node.kwargs["_all_bases"][index]
-            first = expression(base.meta["val"].storage_offset())
+            first = self._first[base]
             self._check_parts(node, index, first)
             try:
                 if base.op == "placeholder" and self._leaves_base(node, index, first):
