@@ -26,15 +26,19 @@ void say_proofs(Session& session, const CheckedRules& checked) {
   if (const std::string line = proofs_line(checked); !line.empty()) session.say(line);
 }
 
-void print_all(Session& session, const CheckedRules& checked, const std::string& format) {
-  session.report(checked.warnings());
+/// Prints everything, and returns the number of warnings.
+std::size_t print_all(Session& session, const CheckedRules& checked, const std::string& format) {
+  const Diagnostics warnings = checked.warnings();
+  session.report(warnings);
   say_proofs(session, checked);
   print_out(format == "json" ? check_to_json(checked) : check_table(checked).print(format));
   for (const std::string& line : scope_lines(checked.report)) session.say(line);
+  return warnings.size();
 }
 
 /// Prints what concerns the named files, and counts what concerns the library that they use.
-void print_own(Session& session, const CheckedRules& checked) {
+/// Returns the number of warnings about both.
+std::size_t print_own(Session& session, const CheckedRules& checked) {
   const OwnParts own = own_parts(checked);
   session.report(own.warnings);
   say_proofs(session, checked);
@@ -44,6 +48,7 @@ void print_own(Session& session, const CheckedRules& checked) {
     session.say(
         fmt::format("left out: {} and {} of the built-in library, which --all judges and prints",
                     counted(own.rows, "row"), counted(own.left_out, "warning")));
+  return own.warnings.size() + own.left_out;
 }
 
 void run_check(const Options& options, const CheckArgs& args) {
@@ -58,15 +63,13 @@ void run_check(const Options& options, const CheckArgs& args) {
   if (args.order) return print_order(checked.rules, format);
   if (!args.tests.empty())
     session.need(write_file(args.tests, finding_tests(checked.report, args.files)));
-  if (args.all || format != "table")
-    print_all(session, checked, format);
-  else
-    print_own(session, checked);
+  const std::size_t warnings = args.all || format != "table" ? print_all(session, checked, format)
+                                                             : print_own(session, checked);
   session.say(fmt::format("{}, {}, {}, {}, {}", counted(checked.rules.rules.size(), "rule"),
                           counted(checked.rules.passes.size(), "pass"),
                           counted(checked.rules.pipelines.size(), "pipeline"),
                           counted(session.context->ops.size(), "op"),
-                          counted(checked.warnings().size(), "warning")));
+                          counted(warnings, "warning")));
 }
 
 }  // namespace

@@ -175,8 +175,16 @@ Table check_table(const CheckedRules& checked) {
 
 OwnParts own_parts(const CheckedRules& checked) {
   const Selection selected = outside_library(checked.rules, checked.files);
-  OwnParts out{selected_table(checked, selected), {}, {}};
-  out.rows = check_table(checked).rows().size() - out.table.rows().size();
+  std::size_t left_out = 0;
+  OwnParts out{selected_table(checked,
+                              [&](const std::vector<Span>& spans) {
+                                const bool own = selected(spans);
+                                left_out += own ? 0 : 1;
+                                return own;
+                              }),
+               {},
+               {}};
+  out.rows = left_out;
   for (Diagnostic& warning : checked.warnings()) {
     if (selected(places_of(warning)))
       out.warnings.push_back(std::move(warning));

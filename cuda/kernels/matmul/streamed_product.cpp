@@ -285,8 +285,8 @@ class ChainWriter {
     return out;
   }
 
-  /// What a product passes to a later one is read while the kernel writes it elsewhere, so its
-  /// pointer must not promise the compiler otherwise.
+  /// Adds the parameters. A product writes a passed value while another reads it, so its pointer is
+  /// neither const nor restrict.
   void add_pointers(WrittenKernel& text) const {
     for (std::size_t i = 0; i < chain_.arguments.size(); ++i) {
       const TypeId type = chain_.arguments[i];

@@ -229,14 +229,9 @@ PW_FUNCTION void pw_stream(S& meeting, const typename W::stored* w, long long tu
 // `state` has the number of blocks that started, for each product but the last the blocks that
 // finished it, and the number of blocks that left. It is 0 before and after the launch.
 #if defined(pw_block_in_order)  // emulation
-PW_FUNCTION int pw_add_one(int* p) {
-  const int before = pw_load(p, 0);
-  pw_store(p, 0, before + 1);
-  return before;
-}
 // Blocks run in any order and have their own numbers, so that a block may have to wait.
 PW_FUNCTION int pw_next_block(int* state, int across) {
-  pw_add_one(state);
+  pw_count_up(state);
   return pw_block_in_order(across);
 }
 PW_FUNCTION void pw_await_count(const int* finished, int all, int before) {
@@ -244,17 +239,7 @@ PW_FUNCTION void pw_await_count(const int* finished, int all, int before) {
   if (pw_load(finished, 0) != all) pw_host->fault("awaited blocks were not counted");
 }
 #else
-// Adds to a counter. Earlier writes of this block are visible to blocks that see the sum.
-PW_FUNCTION int pw_add_one(int* p) {
-  int before;
-  asm volatile(
-      "{ .reg .u64 g; cvta.to.global.u64 g, %1; atom.acq_rel.gpu.global.add.s32 %0, [g], 1; }"
-      : "=r"(before)
-      : "l"(p)
-      : "memory");
-  return before;
-}
-PW_FUNCTION int pw_next_block(int* state, int) { return pw_add_one(state); }
+PW_FUNCTION int pw_next_block(int* state, int) { return pw_count_up(state); }
 PW_FUNCTION void pw_await_count(const int* finished, int all, int) {
   int count = 0;
   while (true) {
@@ -276,11 +261,11 @@ PW_FUNCTION void pw_await(const int* finished, int all, int before) {
 // Announces that this block has finished a product. All threads call it.
 PW_FUNCTION void pw_announce(int* finished) {
   __syncthreads();
-  if (threadIdx.x == 0) pw_add_one(finished);
+  if (threadIdx.x == 0) pw_count_up(finished);
 }
 // Sets the state back to 0 if this block, of `all`, is the last to leave.
 PW_FUNCTION void pw_leave_grid(int* state, int products, int all) {
-  if (threadIdx.x != 0 || pw_add_one(state + products) != all - 1) return;
+  if (threadIdx.x != 0 || pw_count_up(state + products) != all - 1) return;
   for (int i = 0; i <= products; ++i) pw_store(state, i, 0);
 }
 

@@ -93,17 +93,6 @@ template <int N>
 PW_FUNCTION void pw_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
-/// Increments a counter. Earlier writes of this block are visible to blocks that increment it later
-/// (release, acquire).
-PW_FUNCTION int pw_count_up(int* p) {
-  int before;
-  asm volatile(
-      "{ .reg .u64 g; cvta.to.global.u64 g, %1; atom.acq_rel.gpu.global.add.s32 %0, [g], 1; }"
-      : "=r"(before)
-      : "l"(p)
-      : "memory");
-  return before;
-}
 /// Adds to a counter and returns its previous value. Earlier writes of this block are visible to
 /// blocks that add or read later.
 PW_FUNCTION long long pw_add_to(long long* p, long long n) {
@@ -231,12 +220,6 @@ PW_FUNCTION void pw_copy_async(S& shared, int i, const void* from, bool take) {
   }
   pw_count<uint4>(3);
   pw_host->copy_async(shared.p, i, take ? from : 0);
-}
-/// Blocks run one after another, so no atomicity is needed.
-PW_FUNCTION int pw_count_up(int* p) {
-  const int before = pw_load(p, 0);
-  pw_store(p, 0, before + 1);
-  return before;
 }
 PW_FUNCTION long long pw_add_to(long long* p, long long n) {
   pw_count<long long>(0);
