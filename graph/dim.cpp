@@ -286,6 +286,42 @@ DimId Dims::substitute(DimId id, const std::map<std::string, DimId, std::less<>>
   return sum;
 }
 
+std::optional<DimSolution> Dims::solve(DimId zero) {
+  if (!zero) return std::nullopt;
+  const Polynomial p = terms(zero);  // copied: interning may move the table
+  std::map<AtomId, std::size_t> uses;
+  for (const auto& [m, c] : p)
+    for (const auto& [x, power] : m) ++uses[x];
+  std::optional<DimSolution> best;
+  for (const auto& [m, c] : p) {
+    const bool alone = m.size() == 1 && m.front().second == 1 && (c == 1 || c == -1);
+    if (!alone || uses[m.front().first] != 1 || atom(m.front().first).kind == Atom::Kind::symbol)
+      continue;
+    const DimId operation = intern({{m, 1}});
+    const DimId value = c == 1 ? sub(operation, zero) : add(operation, zero);
+    if (!value || (best && print(operation).size() <= print(best->operation).size())) continue;
+    best = DimSolution{operation, value};
+  }
+  return best;
+}
+
+DimId Dims::replace(DimId id, const std::map<DimId, DimId>& operations) {
+  if (!id || operations.empty()) return id;
+  const Polynomial p = terms(id);  // copied: interning may move the table
+  DimId sum = constant(0);
+  for (const auto& [m, c] : p) {
+    DimId term = constant(c);
+    for (const auto& [x, power] : m) {
+      const DimId operation = intern({{Monomial{{x, 1}}, 1}});
+      const auto found = operations.find(operation);
+      const DimId factor = found == operations.end() ? operation : found->second;
+      for (std::uint32_t i = 0; i < power; ++i) term = mul(term, factor);
+    }
+    sum = add(sum, term);
+  }
+  return sum;
+}
+
 std::optional<std::int64_t> Dims::evaluate(
     DimId id, const std::map<std::string, std::int64_t, std::less<>>& with) const {
   if (!id) return std::nullopt;

@@ -54,6 +54,11 @@ struct DimLine {
   DimId factor, rest;
 };
 
+/// An equation solved for a quotient, remainder or extreme.
+struct DimSolution {
+  DimId operation, value;
+};
+
 class Dims : Polynomials {
  public:
   explicit Dims(Strings& strings);
@@ -84,6 +89,11 @@ class Dims : Polynomials {
 
   /// Replaces symbols by dims; symbols missing from the map stay.
   DimId substitute(DimId id, const std::map<std::string, DimId, std::less<>>& with);
+  /// Solves dim = 0 for the operation with the longest text of those that occur once, alone, and
+  /// with factor 1 or -1. It may still occur inside the value's own operations.
+  std::optional<DimSolution> solve(DimId zero);
+  /// Replaces operations by dims, except where they are parts of other operations.
+  DimId replace(DimId id, const std::map<DimId, DimId>& operations);
   /// Removes each maximum and minimum that the facts decide.
   DimId decided(DimId id, const Facts& facts);
   /// Returns the number for given symbol values; nothing if a symbol is missing, on overflow, or on

@@ -14,8 +14,8 @@ namespace pw {
 
 inline constexpr std::int64_t kMaxDim = std::int64_t{1} << 40;  ///< of one static dim
 inline constexpr std::size_t kMaxRank = 32;
-inline constexpr std::size_t kMaxDimText = 512;  ///< bytes of one dim
-inline constexpr int kMaxDimNesting = 32;        ///< parentheses in one dim
+inline constexpr std::size_t kMaxDimText = 16384;  ///< bytes of one dim
+inline constexpr int kMaxDimNesting = 32;          ///< parentheses in one dim
 
 /// Error and the byte of the text where it occurred; the caller has the text's own place.
 struct TextError {

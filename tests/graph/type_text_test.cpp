@@ -115,7 +115,7 @@ TEST_CASE("types: mistakes have an offset", "[graph][types]") {
       {"bf16[2**9]", 6, "an exponent must be from 0 to 8"},
       {"bf16[" + std::string(40, '(') + "1" + std::string(40, ')') + "]", 38,
        "nested deeper than 32"},
-      {"bf16[" + std::string(600, '1') + "]", 5, "longer than 512 bytes"},
+      {"bf16[" + std::string(20000, '1') + "]", 5, "longer than 16384 bytes"},
       {"bf16[" + std::string(40, '-') + "1]", 38, "nested deeper than 32"},
       {"bf16[1099511627776, 1099511627776]", 4, "more than 2^60 elements"},
   };

@@ -33,10 +33,15 @@ std::optional<ValueId> as_declared(Emitter& emitter, ValueId value, const Operan
   return list->front();
 }
 
-// Returns the tensor with the best-known extents, as a slice of all of it if the extents change.
+// Replaces a size by the best-known one, and a tensor by a slice of all of it whose extents are.
 bool unify_sizes(Value& value, Maker& make) {
   Emitter& emitter = make.emitter();
   bool changed = false;
+  if (value.kind == Value::Kind::integer && value.dim.valid()) {
+    const DimId to = emitter.sizes().representative(value.dim);
+    changed = to != value.dim;
+    value.dim = to;
+  }
   for (Value& item : value.items) changed = unify_sizes(item, make) || changed;
   const Type* type = value.kind == Value::Kind::tensor ? emitter.type_of(value.tensor) : nullptr;
   if (!type) return changed;

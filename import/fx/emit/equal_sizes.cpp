@@ -46,9 +46,31 @@ void EqualSizes::add(DimId a, DimId b) {
   const Dims& dims = context_.dims;
   a = representative(a);
   b = representative(b);
-  if (a == b) return;
+  if (a == b || solve(a, b)) return;
   if (cost_of(dims, a) < cost_of(dims, b)) std::swap(a, b);
   if (!dims.value(a)) pairs_.emplace(a, b);
+}
+
+// Eliminates an operation from all sizes, as in Gaussian elimination; returns false if the equation
+// determines none.
+bool EqualSizes::solve(DimId a, DimId b) {
+  Dims& dims = context_.dims;
+  const std::optional<DimSolution> found = dims.solve(dims.sub(a, b));
+  if (!found) return false;
+  const std::map<DimId, DimId> one{{found->operation, found->value}};
+  std::map<DimId, DimId> solved = solved_;
+  for (auto& [operation, value] : solved) {
+    value = dims.replace(value, one);
+    if (!value.valid()) return false;
+  }
+  solved.emplace(found->operation, found->value);
+  solved_ = std::move(solved);
+  return true;
+}
+
+DimId EqualSizes::replaced(DimId size) {
+  const DimId out = context_.dims.replace(size, solved_);
+  return out.valid() ? out : size;
 }
 
 // Returns false if they are equal for values of a symbol that no range expresses, so that a run
@@ -104,7 +126,7 @@ void EqualSizes::read(const FxOptions& options, Symbols& symbols) {
 DimId EqualSizes::representative(DimId size) {
   Dims& dims = context_.dims;
   constexpr int kMostSteps = 8;
-  size = dims.decided(size, graph_.facts);
+  size = replaced(dims.decided(size, graph_.facts));
   for (int step = 0; step < kMostSteps; ++step) {
     if (const auto found = pairs_.find(size); found != pairs_.end()) {
       size = found->second;
@@ -139,7 +161,7 @@ bool EqualSizes::same_size(DimId a, DimId b) {
 bool EqualSizes::same_types(TypeId a, TypeId b) {
   if (a == Types::unknown() || b == Types::unknown()) return false;
   if (same_type(context_, a, b, graph_.facts)) return true;
-  if (pairs_.empty()) return false;
+  if (empty()) return false;
   const Type x = context_.types[a], y = context_.types[b];
   return x.dtype == y.dtype &&
          std::equal(x.shape.begin(), x.shape.end(), y.shape.begin(), y.shape.end(),

@@ -17,22 +17,26 @@ class EqualSizes {
 
   /// Reads the pairs and guards of the options.
   void read(const FxOptions& options, Symbols& symbols);
-  [[nodiscard]] bool empty() const { return pairs_.empty(); }
-  /// Returns the best known size that is equal by the ranges, by a pair, or by the difference of
-  /// one.
+  [[nodiscard]] bool empty() const { return pairs_.empty() && solved_.empty(); }
+  /// Returns the best known size that is equal by the ranges, by equations, by a pair, or by the
+  /// difference of one.
   [[nodiscard]] DimId representative(DimId size);
   /// Returns true for two known types of equal dtypes and sizes.
   [[nodiscard]] bool same_types(TypeId a, TypeId b);
 
  private:
   void add(DimId a, DimId b);
+  bool solve(DimId a, DimId b);
+  /// Returns the size without operations that equations determine.
+  [[nodiscard]] DimId replaced(DimId size);
   bool narrow(DimId a, DimId b, std::int64_t most);
   [[nodiscard]] bool same_size(DimId a, DimId b);
 
   Context& context_;
   Graph& graph_;
   FxReport& report_;
-  std::map<DimId, DimId> pairs_;  ///< a size, and one that is better known
+  std::map<DimId, DimId> pairs_;   ///< a size, and one that is better known
+  std::map<DimId, DimId> solved_;  ///< operations and their values, which contain none of them
 };
 
 }  // namespace pw::fx
