@@ -475,18 +475,24 @@ std::string without_alias(std::string_view target) {
 
 namespace {
 
-// Marks the parameters of the last item whose default differs from that of an earlier one. A call
+// Returns the parameter in the first item that gives it a default, or null.
+const ForeignParameter* first_with_default(const std::vector<Mapping>& items,
+                                           std::string_view name) {
+  for (const Mapping& item : items)
+    for (const ForeignParameter& parameter : item.foreign->parameters)
+      if (parameter.default_value && parameter.called(name)) return &parameter;
+  return nullptr;
+}
+
+// Marks the parameters of the last item whose default differs from that of the first one. A call
 // that omits an argument means the default of the first item.
 void mark_stated(std::vector<Mapping>& items) {
   Mapping& last = items.back();
   for (std::size_t i = 0; i < last.parameters.size(); ++i) {
     const ForeignParameter& parameter = last.foreign->parameters[i];
     if (!parameter.default_value) continue;
-    for (const Mapping& item : items)
-      for (const ForeignParameter& earlier : item.foreign->parameters)
-        if (earlier.default_value && earlier.called(parameter.names.front()) &&
-            earlier.default_value != parameter.default_value)
-          last.parameters[i].stated = true;
+    const ForeignParameter* first = first_with_default(items, parameter.names.front());
+    last.parameters[i].stated = first && first->default_value != parameter.default_value;
   }
 }
 

@@ -141,6 +141,12 @@ TEST_CASE("import: an omitted argument has the default of the first item", "[fx]
          {"aten.mse_loss.default(x, y, reduction = 0)", two, "f32[4, 6]"},
          {"aten.logsumexp.default(x, [1])", two, "f32[4]"},
          {"aten.logsumexp.default(x, [1], True)", two, "f32[4, 1]"}});
+  const std::string heads = "q: \"f32[2, 4, 12, 16]\", k: \"f32[2, 4, 12, 16]\"";
+  const std::string mask = heads + ", m: \"b8[2, 1, 12, 12]\"";
+  check({{"aten.scaled_dot_product_attention.default(q, k, k)", heads, "f32[2, 4, 12, 16]"},
+         {"aten.scaled_dot_product_attention.default(q, k, k, m)", mask, "f32[2, 4, 12, 16]"},
+         {"aten.scaled_dot_product_attention.default(q, k, k, m, scale = 0.25)", mask,
+          "f32[2, 4, 12, 16]"}});
 }
 
 TEST_CASE("import: a number never makes a wider type", "[fx][promotion]") {
