@@ -47,7 +47,14 @@ def shown(x: torch.Tensor) -> None:
     SEEN.append(tuple(x.shape))
 
 
+@torch.library.custom_op("pw_partial::numbered", mutates_args=())
+def numbered(x: torch.Tensor, number: int) -> torch.Tensor:
+    SEEN.append(number)
+    return x + number
+
+
 shown.register_fake(lambda x: None)
+numbered.register_fake(lambda x, number: torch.empty_like(x))
 torch.library._register_effectful_op("pw_partial::shown", torch._library.effects.EffectType.ORDERED)
 
 
@@ -292,6 +299,28 @@ class Memory(Partial):
             return x[1:], x * 2
 
         self.same_in_part_of_memory(f)
+
+    def test_a_written_window_whose_elements_share_memory(self):
+        """A write to one of them is seen in the others."""
+
+        def f(x):
+            x.as_strided((2, 1, 2), (2, 3, 2), 2).select(0, 0).sub_(x.max())
+            return x * 2
+
+        self.same_in_part_of_memory(f)
+
+    def test_custom_ops_keep_their_order(self):
+        """One may log what it is given."""
+
+        def f(x, memory):
+            first = numbered(x, 1)
+            scaled_(memory.as_strided((1, 1), (3, 3), 5), x)
+            return numbered(first, 2)
+
+        SEEN.clear()
+        with torch.no_grad():
+            torch.compile(f, backend="piecewise")(torch.randn(2, 3), torch.randn(4, 4)[1:, 1:])
+        self.assertEqual(SEEN, [1, (1, 1), 2])
 
     def test_calls_that_take_the_name_of_a_copy(self):
         """Rewrites drop a copy and keep its name, as it is that of a result."""

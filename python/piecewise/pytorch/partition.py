@@ -2,7 +2,7 @@
 
 The problem is acyclic graph partitioning: contract the taken calls into as few parts as possible without creating a cycle. Each call is assigned to the
 earliest level of a longest-path layering (see Stages), which gives the minimum number of parts. Ordered calls, which have effects or draw random numbers,
-are chained so that their order is kept. A second pass moves calls to later parts where that reduces the bytes carried between parts.
+are chained so that their order is kept, and so are custom operators. A second pass moves calls to later parts where that reduces the bytes carried between parts.
 """
 from __future__ import annotations
 
@@ -50,6 +50,11 @@ def is_ordered(node: Node) -> bool:
     return node.op.startswith("call_") and (torch.Tag.nondeterministic_seeded in _tags(node) or node.is_impure())
 
 
+def _is_custom(node: Node) -> bool:
+    """Returns True for an operator that is not part of PyTorch: it may have effects that its schema does not state, such as a log."""
+    return isinstance(node.target, torch._ops.OpOverload) and node.target.namespace not in ("aten", "prims", "prim")
+
+
 def _is_view(node: Node) -> bool:
     if not isinstance(node.target, torch._ops.OpOverload):
         return False
@@ -94,7 +99,7 @@ class Stages:
                 self.free.add(node)
                 continue
             sources = list(node.all_input_nodes)
-            if is_ordered(node):
+            if is_ordered(node) or _is_custom(node):
                 sources += [last] if last is not None else []
                 last = node
             stage = max([self._least(node, source) for source in sources if source in self.of], default=_BEFORE)
@@ -117,7 +122,14 @@ class Stages:
     def _sink(self):
         """Moves calls to the part of their first user if that reduces the bytes carried between parts."""
         for node in reversed(self.graph.nodes):
-            if node not in self.of or node in self.stays or has_parts(node) or node.target is operator.getitem or is_ordered(node):
+            if (
+                node not in self.of
+                or node in self.stays
+                or has_parts(node)
+                or node.target is operator.getitem
+                or is_ordered(node)
+                or _is_custom(node)
+            ):
                 continue
             if any(user.op == "output" or has_parts(user) and user not in self.of for user in node.users):
                 continue

@@ -114,6 +114,16 @@ def _order(fake: torch.Tensor) -> t.List[int]:
     return sorted(range(fake.dim()), key=lambda dim: (-strides[dim], dim))
 
 
+def _overlaps(fake: torch.Tensor) -> bool:
+    """Returns True if two elements may share memory."""
+    reach = 0
+    for size, stride in sorted(((_hint(n), _hint(m)) for n, m in zip(fake.shape, fake.stride())), key=lambda dim: dim[1]):
+        if size > 1 and stride <= reach:
+            return True
+        reach += (size - 1) * stride if size else 0
+    return False
+
+
 def _permuted(graph: torch.fx.Graph, node: torch.fx.Node, order: t.Sequence[int]) -> torch.fx.Node:
     made = graph.call_function(torch.ops.aten.permute.default, (node, list(order)))
     made.meta["val"] = node.meta["val"].permute(order)
@@ -139,11 +149,8 @@ def _as_it_lies(graph: torch.fx.Graph, node: torch.fx.Node) -> t.Tuple[torch.fx.
     return _copied(graph, _permuted(graph, node, order)), order
 
 
-_COPIES = tuple(
-    getattr(torch.ops.aten, name).default for name in ("copy", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter")
-)
-
-
+_PARTS = tuple(getattr(torch.ops.aten, name).default for name in ("select_scatter", "slice_scatter", "diagonal_scatter"))
+_COPIES = (torch.ops.aten.copy.default, torch.ops.aten.as_strided_scatter.default, *_PARTS)
 _STRIDED = (torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_copy.default)
 _BEGINS = "piecewise begins"  # in a node's meta
 
@@ -208,6 +215,8 @@ class _Reads:
                 self._strided(node)
             elif node.target == torch.ops.aten.as_strided_scatter.default:
                 self._scattered(node)
+            elif node.target in _PARTS and _overlaps(node.args[0].meta["val"]):
+                raise Refused(f"{node.name} writes elements of {node.args[0].name} that share memory with others")
             elif node.target == torch.ops.higher_order.auto_functionalized_v2:
                 self._functionalised(node)
 
