@@ -77,7 +77,7 @@ Result<DimId> places(const ShapeCall& call, DimId extent, DimId kernel, const St
   DimId out = steps_taken.valid() ? dims.add(steps_taken, number(1)) : DimId();
   if (!out.valid()) return no_window(call, "the extents of a window are out of range");
   const auto count = dims.value(out), size = dims.value(extent);
-  if ((dims.value(room) && *dims.value(room) < 0) || (count && *count < 1))
+  if ((!ceil && dims.value(room) && *dims.value(room) < 0) || (count && *count < 1))
     return no_window(
         call, fmt::format("a window of {} with dilation {} is larger than {} padded by {}",
                           dims.print(kernel), steps.dilation[axis], dims.print(extent), padding));

@@ -146,7 +146,16 @@ TEST_CASE("import: an omitted argument has the default of the first item", "[fx]
   check({{"aten.scaled_dot_product_attention.default(q, k, k)", heads, "f32[2, 4, 12, 16]"},
          {"aten.scaled_dot_product_attention.default(q, k, k, m)", mask, "f32[2, 4, 12, 16]"},
          {"aten.scaled_dot_product_attention.default(q, k, k, m, scale = 0.25)", mask,
+          "f32[2, 4, 12, 16]"},
+         {"aten.scaled_dot_product_attention.default(q, k, k, m)",
+          "q: \"f32[2, 4, 12, 16]\", k: \"f32[2, 1, 12, 16]\", m: \"b8[12, 12]\"",
           "f32[2, 4, 12, 16]"}});
+}
+
+TEST_CASE("import: a pool's window may be larger than its input", "[fx][promotion]") {
+  const std::string x = "x: \"f32[2, 3, 1, 5]\"";
+  check({{"aten.avg_pool2d.default(x, [9, 9], [9, 9], [0, 0], True)", x, "f32[2, 3, 1, 1]"},
+         {"aten.avg_pool2d.default(x, [3, 6], [3, 3], [0, 0], True)", x, "f32[2, 3, 1, 1]"}});
 }
 
 TEST_CASE("import: a number never makes a wider type", "[fx][promotion]") {

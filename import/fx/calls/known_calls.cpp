@@ -280,8 +280,12 @@ Result<std::optional<Outcome>> KnownCalls::make(std::string_view target, const A
       why = "it reads program state";
       continue;
     }
-    std::optional<Bound> bound = fx::bind(graph_, mapping, converted, why);
-    if (!bound) continue;
+    std::string mismatch;
+    std::optional<Bound> bound = fx::bind(graph_, mapping, converted, mismatch);
+    if (!bound) {
+      if (why.empty()) why = std::move(mismatch);
+      continue;
+    }
     Outputs wanted = wanted_of(*bound, site, functionalised);
     const std::size_t first_new = graph_.node_bound();
     Applied results = apply(*bound, wanted, site);
