@@ -196,10 +196,8 @@ Status HostKernels::run(const std::string& kernel, std::span<void* const> pointe
   launch.shared_bytes = how->second.shared_bytes;
   launch.seed = seed;
   Status completed;
-  if (earlier) {
-    launch.complete_earlier = [&] { completed = earlier(); };
-    launch.accesses = reinterpret_cast<long long (*)()>(symbol("pw_accesses"));
-  }
+  launch.accesses = reinterpret_cast<long long (*)()>(symbol("pw_accesses"));
+  if (earlier) launch.complete_earlier = [&] { completed = earlier(); };
   // A launch that starts early contains the run of its predecessor.
   thread_local std::deque<ThreadBlock> blocks;
   thread_local std::size_t depth = 0;

@@ -61,7 +61,13 @@ const HostApi& ThreadBlock::api() {
       [] { active->memory_.commit_async(); },
       [](int groups) { active->memory_.wait_async(groups); },
       [](long long accesses) { active->wait_for_earlier(accesses); },
-      [](unsigned before) { active->wait_for_blocks(before); }};
+      [](unsigned before) { active->wait_for_blocks(before); },
+      [](long long accesses) {
+        if (!active->ended_work_) active->ended_work_ = accesses;
+      },
+      [](long long accesses) {
+        if (active->ended_work_) *active->ended_work_ += accesses;
+      }};
   return table;
 }
 
@@ -109,6 +115,7 @@ std::string ThreadBlock::run_in_order(const Launch& launch, const std::vector<un
 void ThreadBlock::run_block(const std::function<void()>& kernel) {
   threads_.assign(launch_.threads, {});
   early_.assign(launch_.complete_earlier ? launch_.threads : 0, {});
+  ended_work_.reset();
   memory_.reset(launch_.threads, launch_.shared_bytes);
   fibers_.start(launch_.threads, [&](std::size_t) { kernel(); });
   std::vector<std::size_t> ready(launch_.threads);
@@ -147,6 +154,8 @@ void ThreadBlock::run_block(const std::function<void()>& kernel) {
       release_barrier();
     }
   }
+  if (fault_.empty() && ended_work_ && launch_.accesses() != *ended_work_)
+    fail("its threads access memory after they have announced their end");
 }
 
 /// Opens the barrier if all threads wait at the same one. Called when no thread is ready.

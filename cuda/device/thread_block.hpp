@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,9 +22,9 @@ struct Launch {
   unsigned blocks = 0, column_blocks = 1, threads = 0;  ///< blocks: x; column_blocks: y
   std::int64_t shared_bytes = 0;                        ///< dynamic shared memory
   std::uint64_t seed = 1;
-  /// For a launch that starts early: completes its predecessor, and returns the accesses so far.
+  std::function<long long()> accesses;  ///< returns the accesses so far
+  /// For a launch that starts early: completes its predecessor.
   std::function<void()> complete_earlier;
-  std::function<long long()> accesses;
   /// Runs blocks of this launch in the given order, while another of its blocks waits for them.
   std::function<std::string(const std::vector<unsigned>&)> run_meanwhile;
 };
@@ -88,6 +89,8 @@ class ThreadBlock {
   std::vector<Thread> threads_;
   std::vector<EarlyStart> early_;  ///< empty in a launch that starts after its predecessors
   bool earlier_completed_ = false;
+  /// Accesses of all threads when the block announced its end, and those of counters since.
+  std::optional<long long> ended_work_;
   unsigned block_ = 0;
   std::vector<char> has_run_;  ///< by block
   unsigned awaited_ = 0;       ///< blocks below this number

@@ -1,6 +1,7 @@
 // Products of few rows that stream their weights, on the host: kernels of random shapes and joined
 // neighbours against the interpreter, which sums in the same order if the product is written as
 // `sum(x * w)`.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -283,22 +284,26 @@ void check_layer(const StreamedLayer& layer) {
 
 /// A launch of a chain on the host, with other texts of its kernel.
 struct ChainLaunch {
-  explicit ChainLaunch(const StreamedPiece& piece) {
-    node = need(piece.runtime->record(PieceId(0), 3), *piece.context).nodes.at(0);
+  ChainLaunch(const StreamedPiece& piece, std::int64_t tokens) {
+    node = need(piece.runtime->record(PieceId(0), tokens), *piece.context).nodes.at(0);
     for (const cuda::Kernel& k : piece.runtime->kernels())
-      if (k.name == node.name) kernel = k;
+      if (k.name == node.name) kernel = cuda::waiting(k);
     for (const auto* tensors : {&node.reads, &node.writes})
       for (const cuda::DeviceTensor& t : *tensors) pointers.push_back(memory(t));
   }
   static void* memory(const cuda::DeviceTensor& t) { return reinterpret_cast<void*>(t.address); }
-  /// The bytes that a run writes; nothing if it ends with a fault.
-  std::optional<std::string> run(const cuda::HostKernels& host, std::uint64_t seed) const {
+  /// The bytes that a run writes; nothing if it ends with a fault. `early`: before its predecessor
+  /// has ended.
+  std::optional<std::string> run(const cuda::HostKernels& host, std::uint64_t seed,
+                                 bool early) const {
     for (std::size_t i = 0; i < node.writes.size(); ++i) {
       const bool state = node.reads.size() + i == kernel.zero;
       std::memset(memory(node.writes[i]), state ? 0 : 0xff,
                   static_cast<std::size_t>(node.writes[i].bytes()));
     }
-    if (!host.run(kernel.name, pointers, node.params, seed)) return std::nullopt;
+    std::function<Status()> earlier;
+    if (early) earlier = [] { return Status(); };
+    if (!host.run(kernel.name, pointers, node.params, seed, nullptr, earlier)) return std::nullopt;
     std::string out;
     for (const cuda::DeviceTensor& t : node.writes)
       out.append(static_cast<const char*>(memory(t)), static_cast<std::size_t>(t.bytes()));
@@ -309,6 +314,141 @@ struct ChainLaunch {
   cuda::Kernel kernel;
   std::vector<void*> pointers;
 };
+
+/// All mutants of a chain in one text, of which a variable selects one; 0: none.
+class ChainMutants {
+ public:
+  explicit ChainMutants(const std::string& source) {
+    for (std::size_t at = 0; at < source.size();) {
+      const std::size_t end = source.find('\n', at);
+      lines_.push_back(source.substr(at, end - at));
+      at = end + 1;
+    }
+    const auto kernel = std::find_if(lines_.begin(), lines_.end(), [](const std::string& line) {
+      return line.find("__global__") != std::string::npos;
+    });
+    begin_ = static_cast<std::size_t>(kernel - lines_.begin());
+    instead_.resize(lines_.size());
+    before_.resize(lines_.size());
+    plant();
+  }
+
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  [[nodiscard]] std::string source() const {
+    std::string out = "static int pw_mutant = 0;\n";
+    for (std::size_t i = 0; i < lines_.size(); ++i)
+      out += before_[i] + (instead_[i].empty() ? lines_[i] : instead_[i] + lines_[i]) + "\n";
+    return out;
+  }
+  static constexpr const char* kSelect =
+      "extern \"C\" void select_mutant(int m) { pw_mutant = m; }";
+
+ private:
+  [[nodiscard]] bool begins(std::size_t line, const std::string& text) const {
+    return lines_[line].starts_with(text);
+  }
+  [[nodiscard]] std::size_t next(std::size_t line, const std::string& text) const {
+    while (line < lines_.size() && !begins(line, text)) ++line;
+    REQUIRE(line < lines_.size());
+    return line;
+  }
+  int mutant(const std::string& what, std::size_t line) {
+    names_.push_back(what + ": " + lines_[line]);
+    return static_cast<int>(names_.size());
+  }
+  /// In a mutant another text runs in place of the line.
+  void replace(std::size_t line, const std::string& what, const std::string& text) {
+    instead_[line] += fmt::format("if (pw_mutant == {}) {{ {} }} else ", mutant(what, line), text);
+  }
+  /// In a mutant the line runs before the line `to`.
+  void move(std::size_t line, std::size_t to, const std::string& what) {
+    const int number = mutant(what, line);
+    instead_[line] += fmt::format("if (pw_mutant == {}) {{}} else ", number);
+    before_[to] += fmt::format("if (pw_mutant == {}) {{ {} }}\n", number, lines_[line]);
+  }
+  void make_conditional(std::size_t line, const std::vector<std::string>& conditions) {
+    for (const std::string& condition : conditions)
+      replace(line, "if (" + condition + ")",
+              fmt::format("if ({}) {{ {} }}", condition, lines_[line]));
+  }
+  /// In a mutant a part of the line is another.
+  void change(std::size_t line, const std::string& from, const std::string& to) {
+    std::string text = lines_[line];
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    replace(line, from + " is " + to, text.replace(at, from.size(), to));
+  }
+
+  void plant() {
+    std::size_t first = begin_;  // of the present product
+    for (std::size_t i = begin_; i < lines_.size(); ++i) {
+      if (begins(i, "pw_wait_for_earlier();")) {
+        replace(i, "removed", "");
+        move(i, next(i, "  const int number"), "moved");
+        move(i, next(i, "  pw_leave_grid("), "moved to the end");
+        make_conditional(i, {"threadIdx.x < 32", "blockIdx.y != 0"});
+      } else if (begins(i, "  pw_await(")) {
+        first = i;
+        plant_wait(i);
+      } else if (begins(i, "  pw_announce(")) {
+        plant_announcement(i, first);
+      } else if (begins(i, "  pw_leave_grid(")) {
+        replace(i, "removed", "");
+        make_conditional(i, {"block != 0"});
+        change(i, "across * ", "across * 2 * ");
+      }
+    }
+  }
+  void plant_wait(std::size_t i) {
+    replace(i, "removed", "");
+    const std::size_t product = next(i, "  if (count == 1) {");
+    if (product != i + 1) move(i, product, "moved behind the rows");
+    std::size_t end = product;
+    while (!begins(end, "  pw_announce(") && !begins(end, "  pw_leave_grid(")) ++end;
+    move(i, begins(end, "  pw_leave_grid(") ? end - 1 : end, "moved behind the product");
+    const std::string state = lines_[i].substr(11, lines_[i].find(' ', 11) - 11);
+    make_conditional(i, {"block % 2 != 0", "row0 == 0", "threadIdx.x < 32", "*" + state + " > 1"});
+    change(i, "across * ", "-1 + across * ");
+    change(i, "pw_await(", "pw_await(-1 + ");
+  }
+  void plant_announcement(std::size_t i, std::size_t first) {
+    replace(i, "removed", "");
+    replace(i, "twice", lines_[i] + lines_[i]);
+    move(i, next(first, "  if (count == 1) {"), "moved before the product");
+    make_conditional(i, {"block != 0", "row0 == 0"});
+    change(i, "pw_announce(", "pw_announce(1 + ");
+  }
+
+  std::vector<std::string> lines_, instead_, before_, names_;
+  std::size_t begin_ = 0;
+};
+
+/// Checks that all mutants of a layer's chain are found, and that other orders change no bit.
+std::size_t check_chain_mutants(const StreamedLayer& layer) {
+  constexpr std::uint64_t kOrders = 60;
+  const StreamedPiece piece(layer.text(false));
+  ChainLaunch launch(piece, 5);  // two blocks of rows
+  REQUIRE(launch.kernel.phases == 4);
+  const ChainMutants mutants(launch.kernel.source);
+  launch.kernel.source = mutants.source();
+  const auto host =
+      need(cuda::HostKernels::build({&launch.kernel, 1}, ChainMutants::kSelect), *piece.context);
+  const auto select = reinterpret_cast<void (*)(int)>(host.symbol("select_mutant"));
+  select(0);
+  const auto wanted = launch.run(host, 1, false);
+  REQUIRE(wanted);
+  for (std::uint64_t seed = 2; seed < 20; ++seed)
+    CHECK(launch.run(host, seed, seed % 2 == 0) == wanted);
+  for (std::size_t i = 0; i < mutants.names().size(); ++i) {
+    INFO(mutants.names()[i]);
+    select(static_cast<int>(i) + 1);
+    bool found = false;
+    for (std::uint64_t seed = 1; seed < kOrders && !found; ++seed)
+      found = launch.run(host, seed, true) != wanted;
+    CHECK(found);
+  }
+  return mutants.names().size();
+}
 
 }  // namespace
 
@@ -325,39 +465,18 @@ TEST_CASE("streamed products: 50 shapes of layers", "[.][cuda][streamed][slow]")
   for (int i = 0; i < 50; ++i) check_layer(StreamedLayer::random(random));
 }
 
-TEST_CASE("streamed products: a chain with a wait or an announcement too few is found",
-          "[cuda][streamed]") {
+TEST_CASE("streamed products: every fault planted in a chain is found", "[cuda][streamed]") {
   if (host_compiler().empty()) return;
-  const StreamedPiece piece(StreamedLayer().text(false));
-  const ChainLaunch launch(piece);
-  REQUIRE(launch.kernel.phases == 4);
-  const auto build = [&](const std::string& source) {
-    cuda::Kernel kernel = launch.kernel;
-    kernel.source = source;
-    return need(cuda::HostKernels::build({&kernel, 1}), *piece.context);
-  };
-  const std::string& source = launch.kernel.source;
-  const cuda::HostKernels right = build(source);
-  const auto wanted = launch.run(right, 1);
-  REQUIRE(wanted);
-  for (std::uint64_t seed = 2; seed < 12; ++seed) CHECK(launch.run(right, seed) == wanted);
+  CHECK(check_chain_mutants({264, 40, 1, 1, 8}) > 40);
+}
+
+TEST_CASE("streamed products: 1000 faults planted in chains are found",
+          "[.][cuda][streamed][slow]") {
+  if (host_compiler().empty()) return;
+  Random random(5);
   std::size_t mutants = 0;
-  const std::size_t body = source.find("__global__");
-  for (const std::string call : {"  pw_await(", "  pw_announce("}) {
-    for (std::size_t at = source.find(call, body); at != std::string::npos;
-         at = source.find(call, at + 1)) {
-      std::string mutant = source;
-      mutant.erase(at, source.find('\n', at) - at);
-      const cuda::HostKernels wrong = build(mutant);
-      bool found = false;
-      for (std::uint64_t seed = 1; seed < 12 && !found; ++seed)
-        found = launch.run(wrong, seed) != wanted;
-      INFO(mutant.substr(at > 200 ? at - 200 : 0, 400));
-      CHECK(found);
-      ++mutants;
-    }
-  }
-  CHECK(mutants == 6);
+  while (mutants < 1000) mutants += check_chain_mutants(StreamedLayer::random(random));
+  std::printf("%zu faults in chains\n", mutants);
 }
 
 namespace {

@@ -326,10 +326,9 @@ class ChainWriter {
         "  long long block = number / across;\n{}",
         kRows, kRows, state, rows_of("number % across"));
     for (std::size_t i = 0; i < n; ++i) {
-      const std::string wait =
-          i == 0 ? ""
-                 : fmt::format("  pw_await({} + {}, across * {}, across * {});\n", state, i,
-                               products_[i - 1].blocks(), blocks_before(i));
+      const std::string wait = i == 0 ? ""
+                                      : fmt::format("  pw_await({} + {}, across * {}, number);\n",
+                                                    state, i, products_[i - 1].blocks());
       const std::string condition =
           i == 0       ? fmt::format("if (block < {})", products_[0].blocks())
           : i + 1 == n ? fmt::format("else {{\n  block -= {};\n", products_[i - 1].blocks())

@@ -229,17 +229,32 @@ PW_FUNCTION void pw_stream(S& meeting, const typename W::stored* w, long long tu
 // `state` has the number of blocks that started, for each product but the last the blocks that
 // finished it, and the number of blocks that left. It is 0 before and after the launch.
 #if defined(pw_block_in_order)  // emulation
-// Blocks run in any order and have their own numbers, so that a block may have to wait.
+// Blocks run in any order and have their own numbers, so that a block may have to wait. Blocks with
+// lower numbers run until the count is complete, and none after that.
 PW_FUNCTION int pw_next_block(int* state, int across) {
   pw_count_up(state);
   return pw_block_in_order(across);
 }
-PW_FUNCTION void pw_await_count(const int* finished, int all, int before) {
-  pw_wait_for_blocks_before(before);
-  if (pw_load(finished, 0) != all) pw_host->fault("awaited blocks were not counted");
+PW_FUNCTION void pw_await_count(const int* finished, int all, int number) {
+  for (int before = 1; *finished != all; ++before) {
+    if (before > number) pw_host->fault("awaited blocks were not counted");
+    pw_wait_for_blocks_before(before);
+  }
+}
+PW_FUNCTION void pw_work_ends() { pw_host->work_ends(pw_accesses()); }
+template <class F>
+PW_FUNCTION void pw_counting(const F& count) {
+  const long long before = pw_accesses();
+  count();
+  pw_host->counts(pw_accesses() - before);
 }
 #else
 PW_FUNCTION int pw_next_block(int* state, int) { return pw_count_up(state); }
+PW_FUNCTION void pw_work_ends() {}
+template <class F>
+PW_FUNCTION void pw_counting(const F& count) {
+  count();
+}
 PW_FUNCTION void pw_await_count(const int* finished, int all, int) {
   int count = 0;
   while (true) {
@@ -252,21 +267,26 @@ PW_FUNCTION void pw_await_count(const int* finished, int all, int) {
 }
 #endif
 
-// Waits until `all` blocks have finished a product; their numbers are below `before`. All threads
-// of a block call it.
-PW_FUNCTION void pw_await(const int* finished, int all, int before) {
-  if (threadIdx.x == 0) pw_await_count(finished, all, before);
+// Waits until `all` blocks have finished a product; their numbers are below this block's `number`.
+// All threads of a block call it.
+PW_FUNCTION void pw_await(const int* finished, int all, int number) {
+  if (threadIdx.x == 0) pw_await_count(finished, all, number);
   __syncthreads();
 }
-// Announces that this block has finished a product. All threads call it.
+// Announces that this block has finished a product, and thus accesses nothing but counters from now
+// on. All threads call it.
 PW_FUNCTION void pw_announce(int* finished) {
   __syncthreads();
-  if (threadIdx.x == 0) pw_count_up(finished);
+  pw_work_ends();
+  if (threadIdx.x == 0) pw_counting([&] { pw_count_up(finished); });
 }
 // Sets the state back to 0 if this block, of `all`, is the last to leave.
 PW_FUNCTION void pw_leave_grid(int* state, int products, int all) {
-  if (threadIdx.x != 0 || pw_count_up(state + products) != all - 1) return;
-  for (int i = 0; i <= products; ++i) pw_store(state, i, 0);
+  if (threadIdx.x != 0) return;
+  pw_counting([&] {
+    if (pw_count_up(state + products) != all - 1) return;
+    for (int i = 0; i <= products; ++i) pw_store(state, i, 0);
+  });
 }
 
 // Brings what pw_stream reads first into the second-level cache, without waiting for it.
