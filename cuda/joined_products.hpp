@@ -50,8 +50,12 @@ class ProductChainer {
   std::function<ValueId(ValueId)> root_;
   std::string arch_;
   Context& context_;
+  /// Returns true if a kernel of all products has this one as well.
+  [[nodiscard]] bool joins(const JoinedProduct& product) const;
+  /// Returns true if it reads nothing that the products write, or with the dtype that they write.
+  [[nodiscard]] bool reads_as_written(const JoinedProduct& product) const;
+
   std::vector<JoinedProduct> products_;
-  JoinedProduct all_;  ///< the kernel of all of them, if there are several
 };
 
 class ProductJoiner {

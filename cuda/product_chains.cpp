@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "cuda/joined_products.hpp"
 
 namespace pw::cuda {
@@ -16,8 +17,8 @@ class ProductChain {
 
   std::optional<JoinedProduct> run(std::string_view arch) {
     for (const JoinedProduct& product : products_) {
-      if (product.fills_pages && std::exchange(out_.fills_pages, true)) return std::nullopt;
-      if (!add(product)) return std::nullopt;
+      out_.fills_pages = out_.fills_pages || product.fills_pages;
+      add(product);
     }
     StreamedChain chain;
     chain.arguments = read_types_;
@@ -49,9 +50,8 @@ class ProductChain {
     std::size_t index = 0;
   };
 
-  /// Finds the chain's arguments of a product. Returns false if it reads a passed value with
-  /// another dtype.
-  bool add(const JoinedProduct& product) {
+  /// Finds the chain's arguments of a product.
+  void add(const JoinedProduct& product) {
     const std::vector<TypeId>& types = product.streamed.arguments;
     std::vector<Argument>& own = arguments_.emplace_back();
     for (ValueId v : product.reads) {
@@ -64,8 +64,6 @@ class ProductChain {
         continue;
       }
       own.push_back({Part::write, static_cast<std::size_t>(at - out_.writes.begin())});
-      const TypeId written = written_types_[own.back().index];
-      if (context_.types[written].dtype != context_.types[type].dtype) return false;
       passed_[own.back().index] = 1;
     }
     if (product.fills_pages) {
@@ -83,7 +81,6 @@ class ProductChain {
       page_types_.push_back(types[own.size()]);
       own.push_back({Part::pages, page_types_.size() - 1});
     }
-    return true;
   }
 
   [[nodiscard]] std::size_t number(const Argument& argument) const {
@@ -123,23 +120,48 @@ class ProductChain {
 
 }  // namespace
 
-std::optional<JoinedProduct> ProductChainer::add(JoinedProduct product) {
-  products_.push_back(std::move(product));
-  if (products_.size() == 1) return std::nullopt;
-  if (auto all = ProductChain(products_, root_, context_).run(arch_)) {
-    all_ = std::move(*all);
-    return std::nullopt;
+bool ProductChainer::reads_as_written(const JoinedProduct& product) const {
+  const auto dtype = [&](const StreamedProduct& streamed, std::size_t argument) {
+    return context_.types[streamed.arguments[argument]].dtype;
+  };
+  for (const JoinedProduct& before : products_) {
+    const std::size_t first = before.streamed.arguments.size() - before.streamed.results;
+    for (std::size_t i = 0; i < product.reads.size(); ++i)
+      for (std::size_t w = 0; w < before.writes.size(); ++w)
+        if (root_(product.reads[i]) == root_(before.writes[w]) &&
+            dtype(product.streamed, i) != dtype(before.streamed, first + w))
+          return false;
   }
-  JoinedProduct next = std::move(products_.back());
-  products_.pop_back();
-  auto done = end();
-  products_.push_back(std::move(next));
+  return true;
+}
+
+bool ProductChainer::joins(const JoinedProduct& product) const {
+  const bool matches =
+      std::all_of(products_.begin(), products_.end(), [&](const JoinedProduct& other) {
+        const bool staged = product.streamed.before && other.streamed.before;
+        return other.streamed.product.rows == product.streamed.product.rows &&
+               (!staged || other.kernel.threads == product.kernel.threads) &&
+               !(other.fills_pages && product.fills_pages);
+      });
+  return matches && reads_as_written(product);
+}
+
+std::optional<JoinedProduct> ProductChainer::add(JoinedProduct product) {
+  std::optional<JoinedProduct> done;
+  if (!joins(product)) done = end();
+  products_.push_back(std::move(product));
   return done;
 }
 
 std::optional<JoinedProduct> ProductChainer::end() {
   if (products_.empty()) return std::nullopt;
-  JoinedProduct out = std::move(products_.size() == 1 ? products_.front() : all_);
+  if (products_.size() > 1) {
+    auto all = ProductChain(products_, root_, context_).run(arch_);
+    PW_ASSERT(all, "products that join have a kernel");
+    products_.clear();
+    return all;
+  }
+  JoinedProduct out = std::move(products_.front());
   products_.clear();
   return out;
 }
