@@ -53,6 +53,13 @@ class CapturedGraphs {
   Result<bool> replay(PieceId piece, std::int64_t size, LaunchCounts& launches);
   Result<bool> replay(const StepSegment& segment, LaunchCounts& launches);
 
+  /// Returns the names of the pieces that the host runs.
+  [[nodiscard]] std::string breaks() const;
+  /// Returns a hash of all addresses of a step's launches.
+  [[nodiscard]] std::uint64_t hash_of_step() const {
+    return hash_of(StepSegment{0, task_.plan.steps.size(), {}});
+  }
+
  private:
   Result<bool> replay(const CapturedGraph& graph, std::uint64_t addresses, const std::string& name,
                       LaunchCounts& launches);
@@ -63,8 +70,6 @@ class CapturedGraphs {
   }
   /// Returns the runs of pieces between those on the host, with nothing recorded.
   [[nodiscard]] std::vector<StepSegment> segments() const;
-  /// Returns the names of the host's pieces.
-  [[nodiscard]] std::string breaks() const;
   /// Instantiates a graph. Adds a note if the driver rejects it.
   CapturedGraph instantiate(RecordedGraph graph, std::uint64_t addresses);
   void count_full_edges(const RecordedGraph& graph);

@@ -133,4 +133,14 @@ Result<RecordedGraph> LaunchRecorder::record_steps(std::size_t first, std::size_
   return out;
 }
 
+Result<RecordedGraph> LaunchRecorder::record_loop(std::int64_t tokens, std::int64_t query,
+                                                  LaunchNode end) const {
+  auto out = PW_TRY(record_steps(0, task_.plan.steps.size(), tokens, query));
+  out.name = fmt::format("steps of {} tokens", tokens);
+  out.condition = out.nodes.size();
+  out.nodes.push_back(std::move(end));
+  connect(out);
+  return out;
+}
+
 }  // namespace pw::cuda

@@ -28,6 +28,8 @@ class LaunchRecorder {
   /// next_inputs().
   Result<RecordedGraph> record_steps(std::size_t first, std::size_t end, std::int64_t tokens,
                                      std::int64_t query) const;
+  /// Returns the graph of a whole step as the body of a loop, of which `end` ends each pass.
+  Result<RecordedGraph> record_loop(std::int64_t tokens, std::int64_t query, LaunchNode end) const;
 
  private:
   Result<std::vector<LaunchNode>> program(PieceId piece, std::int64_t tokens) const;

@@ -29,7 +29,8 @@ Runtime::Runtime(const StitchedGraph& stitched, const Graph& source, const Plan&
       pages_(driver, [this](std::int64_t bytes,
                             const std::string& what) { return memory_.allocate(bytes, what); }),
       recorder_(task_, pieces_, memory_, pages_),
-      graphs_(task_, pieces_, memory_, pages_, recorder_, log_) {}
+      graphs_(task_, pieces_, memory_, pages_, recorder_, log_),
+      loop_(task_, pieces_, memory_, pages_, recorder_, graphs_, log_) {}
 
 Result<std::unique_ptr<Runtime>> Runtime::make(const StitchedGraph& stitched, const Graph& source,
                                                const Plan& plan, Driver& driver,
@@ -55,7 +56,8 @@ Status Runtime::allocate() {
     memory_.layout().cache_bytes = pages_.bytes(first_pages(), pieces_.most_rows());
   PW_TRY(memory_.allocate_tensors());
   if (!pages_.empty()) PW_TRY(pages_.reserve(first_pages(), pieces_.most_rows()));
-  return memory_.allocate_literals();
+  PW_TRY(memory_.allocate_literals());
+  return loop_.prepare();
 }
 
 /// The last page of a sequence may be partially filled.
@@ -71,7 +73,8 @@ Status Runtime::capture() {
   if (stepped_)
     return fail(error_in("capture", "PW1255", "a step has already run",
                          "capture before the first step: capturing fixes memory and addresses"));
-  return graphs_.capture();
+  PW_TRY(graphs_.capture());
+  return loop_.capture();
 }
 
 Result<StepReport> Runtime::dispatch(const Step& step, const RunOptions& options) const {
@@ -113,6 +116,12 @@ Status Runtime::bind_input(ValueId input, const Tensor& tensor) {
 
 Result<StepReport> Runtime::begin_step(const Step& step, Weights& weights,
                                        const RunOptions& options) {
+  return begin(step, weights, options, 0);
+}
+
+/// Reserves pages for `ahead` tokens of each sequence.
+Result<StepReport> Runtime::begin(const Step& step, Weights& weights, const RunOptions& options,
+                                  std::int64_t ahead) {
   auto report = dispatch(step, options);
   if (!report) return report;
   stepped_ = true;
@@ -130,7 +139,7 @@ Result<StepReport> Runtime::begin_step(const Step& step, Weights& weights,
     if (!tensor) return forward(tensor);
     PW_TRY(bind_input(v, *tensor));
   }
-  if (!pages_.empty()) PW_TRY(pages_.begin(step, pieces_.attention_rows(report->padded)));
+  if (!pages_.empty()) PW_TRY(pages_.begin(step, pieces_.attention_rows(report->padded), ahead));
   return report;
 }
 
@@ -306,6 +315,41 @@ Result<StepResult> Runtime::run(const Step& step, Weights& weights, const RunOpt
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   auto outputs = PW_TRY(end_step());
   return StepResult{std::move(outputs), std::move(report)};
+}
+
+Result<LoopTokens> Runtime::run_loop(const Step& step, Weights& weights, const LoopLimits& limits) {
+  auto out = PW_TRY(loop_.run(captured_size(live_->report), step.sequences.size(), limits));
+  live_->next = task_.plan.steps.size();
+  live_->continued = true;
+  const auto outputs = PW_TRY(end_step());
+  Step last = step;
+  for (std::size_t i = 0; i < step.sequences.size(); ++i) {
+    const Sequence& s = step.sequences[i];
+    PW_TRY(pages_.keep(step, s, static_cast<std::int64_t>(out.chosen[i].size())));
+    last.sequences[i].past += out.steps - 1;
+  }
+  weights.write_back(task_.source, outputs, last);
+  return out;
+}
+
+Result<LoopTokens> Runtime::run_some(const Step& step, Weights& weights, const LoopLimits& limits,
+                                     const RunOptions& options) {
+  const std::int64_t ahead = loop_.passes(step, limits, options);
+  PW_TRY(begin(step, weights, options, ahead));
+  if (ahead > 0 && live_->report.whole && loop_.ready(captured_size(live_->report)))
+    return run_loop(step, weights, limits);
+  PW_TRY(run_pieces());
+  const std::vector<Tensor> outputs = PW_TRY(end_step());
+  if (ahead > 0)
+    for (const Sequence& s : step.sequences) PW_TRY(pages_.keep(step, s, s.new_tokens));
+  weights.write_back(task_.source, outputs, step);
+  LoopTokens out{1, {}};
+  std::int64_t row = 0;
+  for (const Sequence& s : step.sequences) {
+    row += s.new_tokens;
+    out.chosen.push_back({reinterpret_cast<const std::int64_t*>(outputs[0].data())[row - 1]});
+  }
+  return out;
 }
 
 }  // namespace pw::cuda

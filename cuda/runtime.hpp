@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda/captured_graphs.hpp"
+#include "cuda/step_loop.hpp"
 
 namespace pw::cuda {
 
@@ -36,6 +37,13 @@ class Runtime {
   /// it once, after load(); fails with PW1255 after the first step.
   Status capture();
   Result<StepResult> run(const Step& step, Weights& weights, const RunOptions& options = {});
+  /// Runs a step and returns the tokens of its graph's first output, an i64 for each row. If each
+  /// sequence has one new token and a loop of their number was captured, runs several steps in one
+  /// launch (see run_many).
+  Result<LoopTokens> run_some(const Step& step, Weights& weights, const LoopLimits& limits,
+                              const RunOptions& options = {});
+  [[nodiscard]] StepLoop& loop() { return loop_; }
+  [[nodiscard]] const Graph& source() const { return task_.source; }
 
   // ---- a step by hand: begin, every piece in the plan's order, then the outputs. Any other order
   // fails with PW1254.
@@ -77,6 +85,9 @@ class Runtime {
           const RuntimeOptions& options);
   Status compile();
   Status allocate();
+  Result<StepReport> begin(const Step& step, Weights& weights, const RunOptions& options,
+                           std::int64_t ahead);
+  Result<LoopTokens> run_loop(const Step& step, Weights& weights, const LoopLimits& limits);
   /// Returns the initial number of key-value pages in each layer.
   [[nodiscard]] std::int64_t first_pages() const;
   Result<StepReport> dispatch(const Step& step, const RunOptions& options) const;
@@ -105,6 +116,7 @@ class Runtime {
   DeviceAttention pages_;
   LaunchRecorder recorder_;
   CapturedGraphs graphs_;
+  StepLoop loop_;
   std::optional<Live> live_;
   std::map<ValueId, Tensor> next_inputs_;  ///< contents that the last step left in memory
   RankGroups stated_;  ///< groups that the source states; a piece may only name them

@@ -24,6 +24,9 @@ struct RuntimeOptions {
   /// Steps of few tokens use kernels that stream weights, and that join products with their
   /// neighbours (joined_products.hpp). Not in strict runs.
   bool stream_weights = false;
+  /// Steps that one launch may run, of one new token of each sequence (step_loop.hpp); 0: loops are
+  /// not captured.
+  std::int64_t steps_in_launch = 0;
   /// Schedules tuned for the driver's architecture; null: default schedules.
   const ScheduleTable* schedules = nullptr;
 };
@@ -41,7 +44,9 @@ struct RuntimeCounters {
   std::size_t failed_captures = 0;  ///< graphs that run launch by launch instead
   std::size_t allocations = 0;
   std::size_t replays = 0, launches = 0, ops_between = 0;
-  std::size_t stale = 0;    ///< skipped replays because an address had changed
+  std::size_t stale = 0;  ///< skipped replays because an address had changed
+  std::size_t loops = 0;  ///< part of the executables: many steps in one launch, by size
+  std::size_t loop_replays = 0, looped_steps = 0;  ///< steps that they ran
   std::size_t uploads = 0;  ///< inputs of steps that were copied from the host
 };
 

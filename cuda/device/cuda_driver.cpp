@@ -114,6 +114,7 @@ struct CudaDriver::State {
   Nvrtc nvrtc = Nvrtc::open();
   void* context = nullptr;  ///< the device's primary context
   void* stream = nullptr;
+  void* signals = nullptr;  ///< a stream that does not wait for the other
   struct Loaded {
     void* module = nullptr;
     void* function = nullptr;
@@ -263,14 +264,16 @@ Result<std::unique_ptr<CudaDriver>> CudaDriver::open(const CudaDriverOptions& op
   std::unique_ptr<CudaDriver> driver(new CudaDriver(std::move(state)));
   State& s = *driver->state_;
   PW_TRY(driver->enter());
-  PW_TRY(s.check(s.f().stream_create(&s.stream, 1), "create a stream"));
+  for (void** stream : {&s.stream, &s.signals})
+    PW_TRY(s.check(s.f().stream_create(stream, 1), "create a stream"));
   return driver;
 }
 
 CudaDriver::~CudaDriver() {
   state_->lt.reset();
   for (const auto& [name, loaded] : state_->kernels) state_->f().module_unload(loaded.module);
-  if (state_->stream != nullptr) state_->f().stream_destroy(state_->stream);
+  for (void* stream : {state_->stream, state_->signals})
+    if (stream != nullptr) state_->f().stream_destroy(stream);
   state_->f().context_release(state_->opened.device);
 }
 
@@ -313,6 +316,14 @@ Status CudaDriver::fill(Address at, int byte, std::int64_t bytes) {
   return state_->wait(state_->f().fill(at, static_cast<unsigned char>(byte),
                                        static_cast<std::size_t>(bytes), state_->stream),
                       "fill memory");
+}
+
+Status CudaDriver::signal(Address at, std::int64_t value) {
+  PW_TRY(enter());
+  const CudaFunctions& f = state_->f();
+  const std::string what = "send a signal";
+  PW_TRY(state_->check(f.copy_in(at, &value, sizeof value, state_->signals), what));
+  return state_->check(f.stream_wait(state_->signals), what);
 }
 
 Status CudaDriver::load(std::span<const Kernel> kernels) {
@@ -372,52 +383,106 @@ std::int64_t CudaDriver::workspace_bytes() const {
   return state_->products() == nullptr ? 0 : state_->workspace_bytes();
 }
 
-Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph graph) {
-  const CudaFunctions& f = state_->f();
-  PW_TRY(check_early(graph, state_->waiting));
-  std::map<const LaunchNode*, ChosenProduct> products;  // chosen before the first capture
-  for (const LaunchNode& node : graph.nodes) {
-    if (node.kind != LaunchNode::Kind::library) continue;
-    auto chosen = PW_TRY(state_->choose(node));
-    products.emplace(&node, chosen);
+/// Adds the nodes of a recorded graph to a graph of the driver.
+class CudaDriver::GraphMaker {
+ public:
+  GraphMaker(State& state, const RecordedGraph& graph) : state_(state), graph_(graph) {}
+
+  /// Products are chosen before the first capture.
+  Status choose_products() {
+    for (const LaunchNode& node : graph_.nodes) {
+      if (node.kind != LaunchNode::Kind::library) continue;
+      auto chosen = PW_TRY(state_.choose(node));
+      products_.emplace(&node, chosen);
+    }
+    return {};
   }
-  void* made = nullptr;
-  PW_TRY(state_->check(f.graph_create(&made, 0), "create a graph"));
-  const std::unique_ptr<void, int (*)(void*)> owner(made, f.graph_destroy);
-  std::vector<void*> nodes;
-  for (const LaunchNode& node : graph.nodes) {
-    std::vector<void*> after;
+
+  Status add_nodes(void* to) {
+    if (graph_.condition) to = PW_TRY(add_loop(to));
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) PW_TRY(add(to, i));
+    return {};
+  }
+
+ private:
+  /// Returns the body of a loop, whose first pass always runs.
+  Result<void*> add_loop(void* to) {
+    constexpr unsigned kAssignDefault = 1;  // CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch
+    const CudaFunctions& f = state_.f();
+    if (f.graph_condition == nullptr || f.graph_loop == nullptr)
+      return fail(error_in(graph_.name, "PW1250",
+                           "the driver has no loops in graphs; CUDA 12.4 or later is required"));
+    PW_TRY(state_.check(f.graph_condition(&condition_, to, state_.context, 1, kAssignDefault),
+                        "add a condition to " + graph_.name));
+    CudaLoop loop;
+    loop.condition = condition_;
+    loop.context = state_.context;
+    void* added = nullptr;
+    PW_TRY(state_.check(f.graph_loop(&added, to, nullptr, nullptr, 0, &loop),
+                        "add a loop to " + graph_.name));
+    return loop.body[0];
+  }
+
+  Status add(void* to, std::size_t number) {
+    const CudaFunctions& f = state_.f();
+    const LaunchNode& node = graph_.nodes[number];
     const bool early = node.early && f.graph_edges != nullptr;
+    std::vector<void*> after;
     if (!early)
-      for (std::size_t before : node.after) after.push_back(nodes[before]);
+      for (std::size_t before : node.after) after.push_back(nodes_[before]);
     void* added = nullptr;
     int code = 0;
     if (node.kind == LaunchNode::Kind::library) {
       // A child graph holds whatever the library launches. Drivers since 12.0 support it; capture
       // into an existing graph requires 12.3.
-      auto child = PW_TRY(state_->captured(products.at(&node)));
-      code = f.graph_child(&added, made, after.data(), after.size(), child);  // a copy of it
+      auto child = PW_TRY(state_.captured(products_.at(&node)));
+      code = f.graph_child(&added, to, after.data(), after.size(), child);  // a copy of it
       f.graph_destroy(child);
     } else if (node.kind == LaunchNode::Kind::copy) {
       CudaCopy copy;
       copy.from.device = node.reads[0].address;
       copy.to.device = node.writes[0].address;
       copy.width = static_cast<std::size_t>(node.reads[0].bytes());
-      code = f.graph_copy(&added, made, after.data(), after.size(), &copy, nullptr);
+      code = f.graph_copy(&added, to, after.data(), after.size(), &copy, nullptr);
     } else {
-      const auto loaded = state_->kernels.find(node.name);
-      if (loaded == state_->kernels.end())
-        return fail(error_in(graph.name, "PW1223", "kernel " + node.name + " was not loaded"));
-      const CudaLaunch launch(loaded->second.kernel, loaded->second.function, node);
-      code = f.graph_kernel(&added, made, after.data(), after.size(), &launch.node());
+      code = PW_TRY(add_kernel(to, number, after, added));
     }
     if (code == 0 && early) {
       const CudaEdge programmatic{.from_port = 1, .type = 1};
-      code = f.graph_edges(made, &nodes[node.after[0]], &added, &programmatic, 1);
+      code = f.graph_edges(to, &nodes_[node.after[0]], &added, &programmatic, 1);
     }
-    PW_TRY(state_->check(code, "add " + node.name + " to " + graph.name));
-    nodes.push_back(added);
+    PW_TRY(state_.check(code, "add " + node.name + " to " + graph_.name));
+    nodes_.push_back(added);
+    return {};
   }
+
+  Result<int> add_kernel(void* to, std::size_t number, const std::vector<void*>& after,
+                         void*& added) {
+    LaunchNode node = graph_.nodes[number];
+    const auto loaded = state_.kernels.find(node.name);
+    if (loaded == state_.kernels.end())
+      return fail(error_in(graph_.name, "PW1223", "kernel " + node.name + " was not loaded"));
+    if (graph_.condition == number) node.params.back() = static_cast<std::int64_t>(condition_);
+    const CudaLaunch launch(loaded->second.kernel, loaded->second.function, node);
+    return state_.f().graph_kernel(&added, to, after.data(), after.size(), &launch.node());
+  }
+
+  State& state_;
+  const RecordedGraph& graph_;
+  std::map<const LaunchNode*, ChosenProduct> products_;
+  std::vector<void*> nodes_;
+  std::uint64_t condition_ = 0;
+};
+
+Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph graph) {
+  const CudaFunctions& f = state_->f();
+  PW_TRY(check_early(graph, state_->waiting));
+  GraphMaker maker(*state_, graph);
+  PW_TRY(maker.choose_products());
+  void* made = nullptr;
+  PW_TRY(state_->check(f.graph_create(&made, 0), "create a graph"));
+  const std::unique_ptr<void, int (*)(void*)> owner(made, f.graph_destroy);
+  PW_TRY(maker.add_nodes(made));
   void* executable = nullptr;
   PW_TRY(state_->check(f.graph_instantiate(&executable, made, 0), "capture " + graph.name));
   auto replay = std::make_unique<Replay>(*state_, graph.name, executable);

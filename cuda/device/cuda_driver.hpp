@@ -65,6 +65,7 @@ class CudaDriver final : public Driver {
   Status write(Address to, const void* from, std::int64_t bytes) override;
   Status read(void* to, Address from, std::int64_t bytes) override;
   Status fill(Address at, int byte, std::int64_t bytes) override;
+  Status signal(Address at, std::int64_t value) override;
   Status load(std::span<const Kernel> kernels) override;
   /// Fails with PW1261 if cuBLASLt has no algorithm for one of the products.
   Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) override;
@@ -79,6 +80,7 @@ class CudaDriver final : public Driver {
  private:
   struct State;
   class Replay;
+  class GraphMaker;
   class KernelOnStream;
   class ProductOnStream;
   class CopyOnStream;

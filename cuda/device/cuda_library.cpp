@@ -7,6 +7,8 @@ namespace pw::cuda {
 std::string fill(CudaFunctions& f, void* library) {
   FunctionFinder optional(library), find(library);
   optional(f.graph_edges, "cuGraphAddDependencies_v2");
+  optional(f.graph_condition, "cuGraphConditionalHandleCreate");
+  optional(f.graph_loop, "cuGraphAddNode_v2");
   find(f.init, "cuInit");
   find(f.version, "cuDriverGetVersion");
   find(f.error_name, "cuGetErrorName");

@@ -38,6 +38,18 @@ struct CudaEdge {  ///< CUgraphEdgeData
   unsigned char reserved[5] = {};
 };
 
+struct CudaLoop {  ///< CUgraphNodeParams of a loop: a conditional node
+  int type = 13;   ///< CU_GRAPH_NODE_TYPE_CONDITIONAL
+  int reserved[3] = {};
+  std::uint64_t condition = 0;
+  int kind = 1;             ///< CU_GRAPH_COND_TYPE_WHILE
+  unsigned bodies = 1;      ///< number of graphs
+  void** body = nullptr;    ///< set to the graphs, which the driver owns
+  void* context = nullptr;  ///< the current context
+  unsigned char rest[208] = {};
+};
+static_assert(sizeof(CudaLoop) == 256);
+
 /// Driver functions; each returns a CUresult, 0 for success.
 struct CudaFunctions {
   int (*init)(unsigned) = nullptr;
@@ -75,6 +87,10 @@ struct CudaFunctions {
   int (*graph_child)(void**, void*, void* const*, std::size_t, void*) = nullptr;
   int (*graph_edges)(void*, void* const*, void* const*, const CudaEdge*,
                      std::size_t) = nullptr;  ///< optional: 12.3
+  int (*graph_condition)(std::uint64_t*, void*, void*, unsigned,
+                         unsigned) = nullptr;  ///< optional: 12.4
+  int (*graph_loop)(void**, void*, void* const*, const CudaEdge*, std::size_t,
+                    CudaLoop*) = nullptr;  ///< optional: 12.4
   int (*graph_instantiate)(void**, void*, unsigned long long) = nullptr;
   int (*graph_upload)(void*, void*) = nullptr;
   int (*graph_launch)(void*, void*) = nullptr;

@@ -88,6 +88,9 @@ struct LaunchNode {
 struct RecordedGraph {
   std::string name;  ///< "piece_3 of 16 tokens"
   std::vector<LaunchNode> nodes;
+  /// The nodes are the body of a loop that runs until the kernel of this node ends it. The driver
+  /// gives that kernel the condition's handle, as its last parameter.
+  std::optional<std::size_t> condition = std::nullopt;
 };
 
 /// Returns true if both touch the same bytes and one of them writes.
@@ -126,8 +129,8 @@ void start_early(RecordedGraph& graph, const std::set<std::string>& waiting);
 class GraphExecutable {
  public:
   virtual ~GraphExecutable() = default;
-  /// Runs all nodes and waits for them. Fails with PW1253 if the device fails; the device is
-  /// unusable afterwards.
+  /// Runs all nodes, once or in a loop, and waits for them. Fails with PW1253 if the device fails;
+  /// the device is unusable afterwards.
   virtual Status replay() = 0;
 };
 
@@ -172,10 +175,13 @@ class Driver {
   virtual Status read(void* to, Address from, std::int64_t bytes) = 0;
   /// Sets all bytes to one value.
   virtual Status fill(Address at, int byte, std::int64_t bytes) = 0;
+  /// Writes a number while a graph may be running, and does not wait for the graph. Thread-safe.
+  virtual Status signal(Address at, std::int64_t value) = 0;
   /// Loads kernels by name; kernels that are already loaded cost nothing.
   virtual Status load(std::span<const Kernel> kernels) = 0;
   /// Instantiates a graph. Fails with PW1251 if two nodes touch the same bytes and no path orders
-  /// them, and with PW1252 if a node touches unallocated memory.
+  /// them, with PW1252 if a node touches unallocated memory, and with PW1250 if the device does not
+  /// run loops.
   virtual Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) = 0;
   /// Launches one node and waits for its end.
   virtual Status launch(const LaunchNode& node) = 0;

@@ -27,7 +27,13 @@ std::vector<TensorView> views(std::span<const DeviceTensor> tensors) {
 
 class HostDriver::Replay final : public GraphExecutable {
  public:
-  Replay(HostDriver& driver, RecordedGraph graph) : driver_(driver), graph_(std::move(graph)) {}
+  Replay(HostDriver& driver, RecordedGraph graph) : driver_(driver), graph_(std::move(graph)) {
+    if (graph_.condition)
+      graph_.nodes[*graph_.condition].params.back() =
+          static_cast<std::int64_t>(reinterpret_cast<Address>(&go_on_));
+  }
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
 
   Status replay() override {
     const std::size_t number = driver_.replays_++;
@@ -37,10 +43,24 @@ class HostDriver::Replay final : public GraphExecutable {
                            fmt::format("the device failed at node {} ({})", graph_.nodes.size() - 1,
                                        graph_.nodes.empty() ? "" : graph_.nodes.back().name),
                            "restart the process; the device stays unusable until it ends"));
-    return Order(driver_, graph_, combine(driver_.options_.seed, number)).run();
+    const std::uint64_t seed = combine(driver_.options_.seed, number);
+    if (!graph_.condition) return Order(driver_, graph_, seed).run();
+    return run_loop(seed);
   }
 
  private:
+  Status run_loop(std::uint64_t seed) {
+    Status done;
+    go_on_ = 1;
+    for (std::size_t pass = 1; go_on_ != 0 && done; ++pass) {
+      driver_.deliver_signals(true);
+      done = Order(driver_, graph_, combine(seed, pass)).run();
+      if (driver_.options_.after_pass) driver_.options_.after_pass(pass);
+    }
+    driver_.deliver_signals(false);
+    return done;
+  }
+
   /// One random order of the nodes.
   class Order {
    public:
@@ -104,6 +124,7 @@ class HostDriver::Replay final : public GraphExecutable {
 
   HostDriver& driver_;
   RecordedGraph graph_;
+  unsigned go_on_ = 1;  ///< the condition of a loop
 };
 
 HostDriver::HostDriver(const HostDriverOptions& options) : options_(options) {}
@@ -167,6 +188,23 @@ Status HostDriver::fill(Address at, int byte, std::int64_t bytes) {
   if (auto ok = check({at, at + static_cast<Address>(bytes)}, "a fill"); !ok) return ok;
   std::memset(pointer(at), byte, static_cast<std::size_t>(bytes));
   return {};
+}
+
+Status HostDriver::signal(Address at, std::int64_t value) {
+  PW_TRY(check({at, at + sizeof value}, "a signal"));
+  const std::lock_guard lock(signals_lock_);
+  if (signals_wait_)
+    signals_.emplace_back(at, value);
+  else
+    std::memcpy(pointer(at), &value, sizeof value);
+  return {};
+}
+
+void HostDriver::deliver_signals(bool wait) {
+  const std::lock_guard lock(signals_lock_);
+  signals_wait_ = wait;
+  for (const auto& [at, value] : std::exchange(signals_, {}))
+    std::memcpy(pointer(at), &value, sizeof value);
 }
 
 Status HostDriver::load(std::span<const Kernel> kernels) {

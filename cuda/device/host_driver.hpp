@@ -2,7 +2,8 @@
 // fibers (see host_run.hpp), and a CPU backend runs library calls. A graph's nodes run in a random
 // order, drawn from a seed and consistent with its edges, so that a missing edge shows. A node with
 // a programmatic edge may run first, up to its wait, where its predecessor runs. A stream runs each
-// launch at once, one launch at a time over all threads, on any memory of the process.
+// launch at once, one launch at a time over all threads, on any memory of the process. A signal
+// arrives between two passes of a loop.
 #pragma once
 
 #include <functional>
@@ -10,6 +11,8 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "cuda/device/driver.hpp"
 #include "cuda/device/host_run.hpp"
@@ -25,6 +28,8 @@ struct HostDriverOptions {
   bool checks_edges = true;       ///< false: replays alone show faults of programmatic edges
   // Fault injection: the n-th instantiation (from 0) or the n-th replay fails.
   std::optional<std::size_t> refuse_graph = std::nullopt, break_replay = std::nullopt;
+  /// Called after each pass of a loop with the number of passes of this replay.
+  std::function<void(std::size_t)> after_pass = {};
 };
 
 class HostDriver : public Driver {
@@ -43,6 +48,7 @@ class HostDriver : public Driver {
   Status write(Address to, const void* from, std::int64_t bytes) override;
   Status read(void* to, Address from, std::int64_t bytes) override;
   Status fill(Address at, int byte, std::int64_t bytes) override;
+  Status signal(Address at, std::int64_t value) override;
   Status load(std::span<const Kernel> kernels) override;
   Result<std::unique_ptr<GraphExecutable>> instantiate(RecordedGraph graph) override;
   Status launch(const LaunchNode& node) override;
@@ -74,6 +80,9 @@ class HostDriver : public Driver {
  private:
   class Replay;
   class OnStream;
+  /// Begins or ends the time in which signals wait for the end of a pass, and delivers those that
+  /// wait.
+  void deliver_signals(bool wait);
   [[nodiscard]] Status check(const MemoryRange& range, const std::string& what) const;
   using Earlier = std::function<Status()>;
   Status run_node(const LaunchNode& node, std::uint64_t seed, const Earlier& earlier = {});
@@ -92,6 +101,9 @@ class HostDriver : public Driver {
   std::int64_t copied_ = 0;
   std::size_t graphs_ = 0, replays_ = 0, enqueued_ = 0;
   bool broken_ = false;
+  std::mutex signals_lock_;
+  bool signals_wait_ = false;
+  std::vector<std::pair<Address, std::int64_t>> signals_;
   std::mutex turn_;  ///< held by a launch on a stream, and while kernels are loaded
 };
 

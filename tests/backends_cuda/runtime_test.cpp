@@ -12,6 +12,7 @@
 #include "base/hash.hpp"
 #include "codegen/toolchain.hpp"
 #include "cuda/device/host_driver.hpp"
+#include "cuda/many_steps.hpp"
 #include "dsl/dsl.hpp"
 #include "models/generate.hpp"
 #include "rewriter/rewriter.hpp"
@@ -731,4 +732,200 @@ void check_decode(const std::string& lm_head, std::size_t inputs_a_step) {
 TEST_CASE("runtime: 64 tokens by graphs of whole steps equal those by launches", "[cuda][diff]") {
   check_decode("greedy", 2);
   check_decode("temperature=1.5,top_k=20,top_p=0.9", 3);
+}
+
+namespace {
+
+/// Compiled kernels, which several runtimes of a test share.
+CompileCache& kernel_cache() {
+  static const PrivateFolder folder;
+  static CompileCache cache({folder.path(), ""});
+  return cache;
+}
+
+cuda::HostDriverOptions plain_attention() {
+  return {.libraries = false, .arch = "sm_70", .cache = &kernel_cache()};
+}
+
+cuda::RuntimeOptions streamed(std::int64_t steps_in_launch = 0) {
+  cuda::RuntimeOptions options;
+  options.cached_tokens = 256;
+  options.stream_weights = options.programmatic_edges = options.early_at_a_loss = true;
+  options.steps_in_launch = steps_in_launch;
+  return options;
+}
+
+Model decoder(const std::string& lm_head) {
+  Model model = whole({"none", "o2"});
+  model.lm_head = lm_head;
+  model.layers = 1;
+  model.max_requests = 8;
+  model.sizes = {1, 4, 8};
+  return model;
+}
+
+constexpr const char* kSampled = "temperature=1.5,top_k=20,top_p=0.9";
+
+/// Generates tokens with products that stream their weights and with programmatic edges: by
+/// replayed graphs, in random orders, and launch by launch.
+void check_streamed_decode(const std::string& lm_head, std::int64_t count) {
+  if (no_compiler()) return;
+  const Model model = decoder(lm_head);
+  Ready replayed(model, {.cache = &kernel_cache()}, streamed()),
+      launched(model, {.seed = 5, .cache = &kernel_cache()}, streamed());
+  CHECK(replayed.runtime->counters().early_starts > 0);
+  const auto& kernels = replayed.runtime->kernels();
+  CHECK(std::any_of(kernels.begin(), kernels.end(), [](const cuda::Kernel& k) {
+    return k.source.find("pw_stream<") != std::string::npos;
+  }));
+  Step step{{{0, 5, 0}}};
+  std::set<double> tokens;
+  for (std::int64_t i = 0; i < count; ++i) {
+    INFO("token " << i);
+    const auto graph = need(replayed.run(step), *replayed.planned.context);
+    const auto launches = need(launched.run(step, false), *launched.planned.context);
+    CHECK(graph.report.whole);
+    CHECK(bits_apart(graph.outputs, launches.outputs) == "");
+    tokens.insert(chosen(replayed, step, graph.outputs));
+    chosen(launched, step, launches.outputs);
+    step = {{{0, 1, 5 + i}}};
+  }
+  CHECK(tokens.size() > 1);
+}
+
+using TokenLists = std::vector<std::vector<std::int64_t>>;
+
+/// A runtime that continues sequences, and the sequences.
+struct Continued {
+  Continued(const Model& model, std::int64_t steps_in_launch,
+            const cuda::HostDriverOptions& how = plain_attention())
+      : ready(model, how, streamed(steps_in_launch)) {}
+  cuda::ManySteps run(Step step, const cuda::LoopLimits& limits) {
+    step.cache = &ready.replayed;
+    RunOptions options;
+    options.poison = true;
+    return need(cuda::run_many(*ready.runtime, step, ready.weights, limits, options),
+                *ready.planned.context);
+  }
+  /// Gives each row a seed, because seeds that are generated follow positions.
+  void give_seeds(std::int64_t rows) {
+    const Tensor seeds(DType::i64, {rows});
+    for (std::int64_t i = 0; i < rows; ++i)
+      reinterpret_cast<std::int64_t*>(seeds.data())[i] = 11 * i + 3;
+    ready.weights.give("seeds", seeds);
+  }
+  const cuda::RuntimeCounters& counters() const { return ready.runtime->counters(); }
+  Ready ready;
+};
+
+Step beginnings(std::int64_t sequences) {
+  Step step;
+  for (std::int64_t i = 0; i < sequences; ++i) step.sequences.push_back({i, 1, 0});
+  return step;
+}
+
+}  // namespace
+
+TEST_CASE("runtime: tokens by streamed products are those of launches", "[cuda][diff]") {
+  check_streamed_decode(kSampled, 8);
+}
+
+TEST_CASE("runtime: 64 tokens by streamed products are those of launches",
+          "[.][slow][cuda][diff]") {
+  check_streamed_decode("greedy", 64);
+  check_streamed_decode(kSampled, 64);
+}
+
+namespace {
+
+/// Single steps and loops of 20 steps choose the same tokens, also of sequences that end.
+void check_loops(const std::string& lm_head, std::int64_t sequences, std::int64_t steps) {
+  if (no_compiler()) return;
+  INFO(lm_head << ", " << sequences << " sequences");
+  const bool drawn = lm_head != "greedy";
+  const Model model = decoder(lm_head);
+  Continued single(model, 0), looped(model, 20);
+  CHECK(looped.ready.runtime->notes() == single.ready.runtime->notes());
+  CHECK(looped.counters().loops == model.sizes.size());
+  CHECK(looped.counters().executables == single.counters().executables + model.sizes.size());
+  if (drawn)
+    for (Continued* c : {&single, &looped}) c->give_seeds(sequences);
+  const auto wanted = single.run(beginnings(sequences), {steps, {}});
+  const auto got = looped.run(beginnings(sequences), {steps, {}});
+  CHECK(got.tokens == wanted.tokens);
+  CHECK(got.steps == steps);
+  CHECK(looped.counters().loop_replays == static_cast<std::size_t>((steps + 19) / 20));
+  CHECK(looped.counters().looped_steps == static_cast<std::size_t>(steps));
+  CHECK(looped.counters().replays == 0);
+  CHECK(single.counters().replays == static_cast<std::size_t>(steps));
+  if (drawn && sequences > 1) return;  // fewer rows would need other seeds
+  const std::vector<std::int64_t> ends{wanted.tokens[0][3], wanted.tokens[0].back()};
+  const auto ended = single.run(wanted.next, {12, ends});
+  const auto ended_in_loop = looped.run(got.next, {12, ends});
+  CHECK(ended_in_loop.tokens == ended.tokens);
+  CHECK(ended_in_loop.next.sequences.size() == ended.next.sequences.size());
+}
+
+}  // namespace
+
+TEST_CASE("runtime: many steps in one launch choose the tokens of single steps", "[cuda][diff]") {
+  check_loops("greedy", 3, 24);
+  check_loops(kSampled, 1, 64);
+}
+
+TEST_CASE("runtime: loops of steps for more sequences", "[.][slow][cuda][diff]") {
+  for (const char* lm_head : {"greedy", kSampled})
+    for (const std::int64_t sequences : {1, 2, 4, 7}) check_loops(lm_head, sequences, 64);
+}
+
+TEST_CASE("runtime: a loop of steps ends with its sequences, and when it is cancelled",
+          "[cuda][diff]") {
+  if (no_compiler()) return;
+  const Model model = decoder("greedy");
+  Continued single(model, 0);
+  const TokenLists all = single.run(beginnings(2), {24, {}}).tokens;
+  const std::int64_t end = all[0][6];
+  TokenLists cut = all;
+  for (std::vector<std::int64_t>& tokens : cut) {
+    const auto at = std::find(tokens.begin(), tokens.end(), end);
+    if (at != tokens.end()) tokens.erase(at + 1, tokens.end());
+  }
+  Continued looped(model, 24);
+  const auto ended = looped.run(beginnings(2), {24, {end, -5}});
+  CHECK(ended.tokens == cut);
+  CHECK(ended.steps == static_cast<std::int64_t>(std::max(cut[0].size(), cut[1].size())));
+  CHECK(looped.counters().loop_replays == 1);
+  CHECK(ended.next.sequences.size() == (cut[1].size() == 24 ? 1 : 0));
+
+  // A signal arrives when a pass ends, so one more pass runs.
+  cuda::Runtime* runtime = nullptr;
+  cuda::HostDriverOptions how = plain_attention();
+  how.after_pass = [&](std::size_t pass) {
+    if (runtime != nullptr && pass == 12) REQUIRE(runtime->loop().cancel());
+  };
+  Continued stopped(model, 24, how);
+  runtime = stopped.ready.runtime.get();
+  const auto first = stopped.run(beginnings(2), {24, {}});
+  CHECK(first.steps == 13);
+  runtime = nullptr;
+  const auto rest = stopped.run(first.next, {24 - first.steps, {}});
+  TokenLists joined = first.tokens;
+  for (std::size_t i = 0; i < joined.size(); ++i)
+    joined[i].insert(joined[i].end(), rest.tokens[i].begin(), rest.tokens[i].end());
+  CHECK(joined == all);
+}
+
+TEST_CASE("runtime: steps that no loop runs are launched one by one, and the reason is noted",
+          "[cuda]") {
+  if (no_compiler()) return;
+  Model pieces = decoder("greedy");
+  pieces.mode = "piecewise";
+  for (const Model& model : {pieces, decoder("none")}) {
+    const Ready ready(model, plain_attention(), streamed(8));
+    CHECK(ready.runtime->counters().loops == 0);
+    const auto& notes = ready.runtime->notes();
+    CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+      return note.starts_with("steps are launched one by one: ");
+    }));
+  }
 }

@@ -39,6 +39,7 @@ struct Node {
   Graph* child = nullptr;
   Facts facts;
   std::vector<bool> programmatic;  // dependencies, as far as any is
+  std::uint64_t condition = 0;     // the child is the body of a loop with this condition
 };
 /// Has its nodes, and those the graphs in them.
 struct Graph {
@@ -89,6 +90,8 @@ struct Flat {
   std::vector<size_t> after;
 };
 
+void run_loop(const Node* loop);
+
 /// The nodes of a graph that begins after others, those in its graphs too; the number of what ends
 /// it.
 size_t flatten(const Graph* graph, std::vector<size_t> first, std::vector<Flat>& out) {
@@ -97,7 +100,10 @@ size_t flatten(const Graph* graph, std::vector<size_t> first, std::vector<Flat>&
   for (const Node* n : graph->nodes) {
     std::vector<size_t> after = first;
     for (const Node* before : n->after) after.push_back(end.at(before));
-    if (n->child != nullptr) {
+    if (n->condition != 0) {
+      end[n] = out.size();
+      out.push_back({[n] { run_loop(n); }, after});
+    } else if (n->child != nullptr) {
       end[n] = flatten(n->child, after, out);
     } else {
       end[n] = out.size();
@@ -107,6 +113,17 @@ size_t flatten(const Graph* graph, std::vector<size_t> first, std::vector<Flat>&
   }
   out.push_back({[] {}, all});
   return out.size() - 1;
+}
+
+void replay(const Graph* graph);
+
+/// Conditions by handle; a launch sets them to what they were created with.
+auto& begun_with = *new std::map<std::uint64_t, unsigned>;
+
+void run_loop(const Node* loop) {
+  auto* condition = reinterpret_cast<unsigned*>(loop->condition);
+  *condition = begun_with.at(loop->condition);
+  while (*condition != 0) replay(loop->child);
 }
 
 void replay(const Graph* graph) {
@@ -306,6 +323,33 @@ int cuGraphAddMemcpyNode(void** out, Graph* graph, Node* const* after, size_t co
 int cuGraphAddChildGraphNode(void** out, Graph* graph, Node* const* after, size_t count,
                              const Graph* child) {
   return add(out, graph, after, count, [] {}, copy_of(child), {4});
+}
+int cuGraphConditionalHandleCreate(std::uint64_t* handle, Graph*, void* context, unsigned value, unsigned flags) {
+  if (context == nullptr || flags != 1) return 1;
+  *handle = reinterpret_cast<std::uint64_t>(new unsigned(0));
+  begun_with[*handle] = value;
+  return 0;
+}
+struct Loop {  // CUgraphNodeParams of a conditional node
+  int type, reserved[3];
+  std::uint64_t handle;
+  int kind;
+  unsigned size;
+  Graph** graphs;
+  void* context;
+  long long rest[26];
+};
+int cuGraphAddNode_v2(Node** out, Graph* graph, Node* const* after, const void*, size_t count, Loop* loop) {
+  static_assert(sizeof(Loop) == 256, "CUgraphNodeParams");
+  for (const long long word : loop->rest)
+    if (word != 0) return 1;
+  if (loop->type != 13 || loop->kind != 1 || loop->size != 1 || begun_with.count(loop->handle) == 0) return 1;
+  void* node = nullptr;
+  add(&node, graph, after, count, [] {}, new Graph, {13});
+  *out = static_cast<Node*>(node);
+  (*out)->condition = loop->handle;
+  loop->graphs = &(*out)->child;
+  return 0;
 }
 int cuGraphAddEmptyNode(void** out, Graph* graph, Node* const* after, size_t count) {
   return add(out, graph, after, count, [] {}, nullptr, {5});

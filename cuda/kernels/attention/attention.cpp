@@ -23,6 +23,9 @@ namespace {
 
 constexpr int kThreads = 64;
 
+/// Returns the layer of a step's cache that stands for all layers.
+KvCache::Layer all_layers() { return {0, "(all)"}; }
+
 /// Stores keys and values: a block for each token.
 constexpr std::string_view kPut =
     R"(  const long long row = blockIdx.x;
@@ -332,10 +335,10 @@ std::int64_t DeviceAttention::place(const KvCache& cache, std::size_t page) {
 }
 
 /// Padding rows see no keys, so the kernels write zeros for them.
-Result<std::vector<std::int64_t>> DeviceAttention::table_of(const Step& step, std::int64_t rows) {
+Result<std::vector<std::int64_t>> DeviceAttention::table_of(const Step& step, std::int64_t rows,
+                                                            std::int64_t ahead) {
   if (step.cache == nullptr) once_ = KvCache(page_tokens_);
   KvCache& cache = step.cache == nullptr ? once_ : *step.cache;
-  const KvCache::Layer every{0, "(all)"};
   if (cache.page_tokens() != page_tokens_)
     return fail(error_in("attention", "PW1209",
                          fmt::format("the cache has pages of {} tokens, but the kernels use {}",
@@ -347,9 +350,9 @@ Result<std::vector<std::int64_t>> DeviceAttention::table_of(const Step& step, st
   for (const Sequence& s : step.sequences) {
     const std::int64_t past = step.cache == nullptr ? 0 : s.past;
     const std::int64_t fresh = std::min(s.new_tokens, static_cast<std::int64_t>(count - row));
-    PW_TRY(cache.extend(every, s.id, past, fresh));
+    PW_TRY(cache.extend(all_layers(), s.id, past, std::max(fresh, ahead)));
     const auto first = static_cast<std::int64_t>(out.size() - 3 * count);
-    for (std::size_t page : cache.table(every, s.id)) out.push_back(place(cache, page));
+    for (std::size_t page : cache.table(all_layers(), s.id)) out.push_back(place(cache, page));
     for (std::int64_t i = past; i < past + fresh; ++i, ++row) {
       const std::int64_t page = out[3 * count + static_cast<std::size_t>(first + i / page_tokens_)];
       out[row] = page * page_tokens_ + i % page_tokens_;
@@ -360,13 +363,26 @@ Result<std::vector<std::int64_t>> DeviceAttention::table_of(const Step& step, st
   return out;
 }
 
-Status DeviceAttention::begin(const Step& step, std::int64_t rows) {
-  const auto table = table_of(step, rows);
+Status DeviceAttention::begin(const Step& step, std::int64_t rows, std::int64_t ahead) {
+  const auto table = table_of(step, rows, ahead);
   if (!table) return tl::unexpected(table.error());
   if (auto done = reserve(taken_ <= pages_ ? pages_ : std::max(taken_, 2 * pages_), rows); !done)
     return done;
   return driver_.write(table_, table->data(),
                        static_cast<std::int64_t>(table->size() * sizeof(std::int64_t)));
+}
+
+Status DeviceAttention::keep(const Step& step, const Sequence& sequence, std::int64_t tokens) {
+  if (step.cache == nullptr) return {};
+  return step.cache->extend(all_layers(), sequence.id, sequence.past, tokens);
+}
+
+DeviceTables DeviceAttention::tables(std::int64_t rows) const {
+  const auto part = [&](std::int64_t begin, std::int64_t count) {
+    return DeviceTensor{
+        DType::i64, {count}, table_ + static_cast<Address>(begin * size_of(DType::i64))};
+  };
+  return {part(0, rows), part(rows, rows), part(2 * rows, rows), part(3 * rows, pages_)};
 }
 
 DeviceTensor DeviceAttention::slots(std::int64_t rows) const {
@@ -391,19 +407,16 @@ std::vector<LaunchNode> DeviceAttention::launches(const AttentionKernels& kernel
   const DeviceTensor &q = inputs[kernels.operands[0]], &k = inputs[kernels.operands[1]],
                      &v = inputs[kernels.operands[2]];
   const std::int64_t rows = q.extents[0];
-  const auto part = [&](std::int64_t begin, std::int64_t count) {
-    return DeviceTensor{
-        DType::i64, {count}, table_ + static_cast<Address>(begin * size_of(DType::i64))};
-  };
+  const DeviceTables step = tables(rows);
   const DeviceTensor all_k = keys(layer), all_v = values(layer);
   LaunchNode put;
   put.name = kernels.put.name;
-  put.reads = {k, v, slots(rows)};
+  put.reads = {k, v, step.slots};
   put.writes = {all_k, all_v};
   put.params = {rows};
   LaunchNode attend;
   attend.name = kernels.attend.name;
-  attend.reads = {q, all_k, all_v, part(rows, rows), part(2 * rows, rows), part(3 * rows, pages_)};
+  attend.reads = {q, all_k, all_v, step.starts, step.seen, step.pages};
   if (kernels.operands.size() > 3) attend.reads.push_back(inputs[kernels.operands[3]]);
   attend.writes = {output};
   attend.params = {rows * kernels.heads};

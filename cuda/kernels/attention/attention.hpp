@@ -40,6 +40,12 @@ struct AttentionKernels {
     const Graph& piece, std::int64_t page_tokens, std::string_view arch = {},
     const AttentionTiles* tiles = nullptr, std::int64_t query = 1);
 
+/// The tables of a step: for each row its slot, the start of its sequence's pages, and the number
+/// of keys it sees; and the pages of all sequences.
+struct DeviceTables {
+  DeviceTensor slots, starts, seen, pages;
+};
+
 /// The device memory of attention, and its launches.
 class DeviceAttention {
  public:
@@ -56,8 +62,9 @@ class DeviceAttention {
   /// Reserves memory for `pages` pages in each layer and steps of `rows` rows.
   Status reserve(std::int64_t pages, std::int64_t rows);
   /// Prepares a step before its launches: pages for its tokens, and the tables. `rows` includes
-  /// padding. Fails with PW1209 like KvCache::extend(), and if the cache has another page size.
-  Status begin(const Step& step, std::int64_t rows);
+  /// padding. Pages are reserved for `ahead` new tokens of each sequence, if that is more than it
+  /// has. Fails with PW1209 like KvCache::extend(), and if the cache has another page size.
+  Status begin(const Step& step, std::int64_t rows, std::int64_t ahead = 0);
   /// Returns the launches for the piece's tensors, padding rows included: of the kernel that puts
   /// keys and values into pages, and of attention. They are tuned for
   /// `query` new tokens of each sequence (0: they differ), and correct for any step.
@@ -66,6 +73,10 @@ class DeviceAttention {
                                                  std::span<const DeviceTensor> inputs,
                                                  const DeviceTensor& output,
                                                  std::int64_t query) const;
+  [[nodiscard]] DeviceTables tables(std::int64_t rows) const;
+  /// Keeps `tokens` new tokens of a sequence of the step, of those for which pages were reserved.
+  static Status keep(const Step& step, const Sequence& sequence, std::int64_t tokens);
+  [[nodiscard]] std::int64_t page_tokens() const { return page_tokens_; }
   /// Returns the places of the step's rows in the pages; -1: padding.
   [[nodiscard]] DeviceTensor slots(std::int64_t rows) const;
   [[nodiscard]] DeviceTensor keys(const std::string& layer) const;
@@ -88,9 +99,9 @@ class DeviceAttention {
   [[nodiscard]] static std::int64_t table_bytes(std::int64_t pages, std::int64_t rows);
   Status grow(Address& address, std::int64_t old_bytes, std::int64_t bytes,
               const std::string& what);
-  /// Returns the step's table: for each row its slot, the start of its sequence's pages and the
-  /// number of keys it sees; then the pages of all sequences.
-  Result<std::vector<std::int64_t>> table_of(const Step& step, std::int64_t rows);
+  /// Returns the step's tables, one after another.
+  Result<std::vector<std::int64_t>> table_of(const Step& step, std::int64_t rows,
+                                             std::int64_t ahead);
   /// Returns the device index of a cache's page.
   std::int64_t place(const KvCache& cache, std::size_t page);
 
