@@ -6,6 +6,9 @@
 #include "codegen/toolchain.hpp"
 #include "cuda/device/host_driver.hpp"
 #include "cuda/device/nvrtc.hpp"
+#include "cuda/kernels/matmul/streamed_product.hpp"
+#include "cuda/step_loop.hpp"
+#include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/backends_cuda/stand_in.hpp"
 #include "tests/catch.hpp"
 
@@ -38,7 +41,55 @@ cuda::Kernel kernel_of(const std::string& name, const std::string& before,
   return kernel;
 }
 
+/// A kernel that writes only some elements, as a product does that puts keys and values into pages.
+cuda::Kernel paged_kernel() {
+  cuda::Kernel kernel = kernel_of("k_into_pages", "", "");
+  const std::size_t store = kernel.source.find("pw_store(");
+  kernel.source.insert(store, "if (pw_load(p1, i) % 2u == 1u) ");
+  kernel.source.insert(store, "const long long slot = i ^ 1;\n");
+  kernel.source.replace(kernel.source.find("p2, i"), 5, "p2, slot");
+  return kernel;
+}
+
+/// Two kernels in one grid: the second product reads what the first has written to p3, and p4 is
+/// their state. `before` and `after` are in front of the first product and behind the second.
+cuda::Kernel chained_kernel(const std::string& name, const std::string& before,
+                            const std::string& after) {
+  cuda::Kernel kernel = kernel_of(name, "", "");
+  kernel.arguments.resize(5);
+  kernel.results = 3;
+  kernel.column_blocks = 2;
+  kernel.phases = 2;
+  kernel.zero = 4;
+  kernel.source = fmt::format(
+      "{3}\nextern \"C\" __global__ void {0}(const unsigned* p0, const unsigned* p1, unsigned* p2, "
+      "unsigned* p3, int* p4, long long rows) {{\n{1}PW_SHARED(int, place, 1);\n"
+      "const int across = (int)((rows + 7) / 8);\n"
+      "if (threadIdx.x == 0) pw_put(place, 0, pw_next_block(p4, across));\n__syncthreads();\n"
+      "const int number = pw_at(place, 0);\n"
+      "const long long i = number % across * 8 + threadIdx.x;\n"
+      "if (number < across) {{\npw_store(p3, i, 3u * pw_load(p0, i) + 1u);\npw_announce(p4 + 1);\n"
+      "}} else {{\npw_await(p4 + 1, across, number);\n"
+      "pw_store(p2, i, pw_load(p3, rows - 1 - i) + pw_load(p1, rows - 1 - i));\n}}\n{2}"
+      "pw_leave_grid(p4, 2, 2 * across);\n}}\n",
+      name, before, after, streamed_prelude());
+  return kernel;
+}
+
 constexpr const char* kWait = "pw_wait_for_earlier();\n";
+/// The same for kernels of two products in one grid.
+const std::vector<cuda::Kernel>& faulty_chains() {
+  static const std::vector<cuda::Kernel> kAll = {
+      chained_kernel("k_chain_absent", "", ""),
+      chained_kernel("k_chain_late", "", kWait),
+      chained_kernel("k_chain_some_threads", fmt::format("if (threadIdx.x < 4) {}", kWait), ""),
+      chained_kernel("k_chain_one_product", fmt::format("if (blockIdx.y == 0) {}", kWait), ""),
+      chained_kernel("k_chain_after_a_read", fmt::format("if (pw_load(p0, 0) != 1u) {}", kWait),
+                     ""),
+      chained_kernel("k_chain_after_a_write", fmt::format("pw_store(p3, 0, 7u);\n{}", kWait), ""),
+  };
+  return kAll;
+}
 /// Kernels without a wait as their first statement: it is absent, late, or for some threads only.
 const std::vector<cuda::Kernel>& faulty() {
   static const std::vector<cuda::Kernel> kAll = {
@@ -53,12 +104,16 @@ const std::vector<cuda::Kernel>& faulty() {
   return kAll;
 }
 cuda::Kernel right() { return waiting(kernel_of("right", "", "")); }
+cuda::Kernel right_chain() { return waiting(chained_kernel("k_chain", "", "")); }
+cuda::Kernel right_paged() { return waiting(paged_kernel()); }
 
 struct EdgesBench {
   explicit EdgesBench(std::uint64_t seed, bool checks)
       : driver({.seed = seed, .capacity = std::int64_t{1} << 20, .checks_edges = checks}) {
     std::vector<cuda::Kernel> all = faulty();
-    all.push_back(right());
+    all.insert(all.end(), faulty_chains().begin(), faulty_chains().end());
+    for (const cuda::Kernel& kernel : {right(), right_chain(), right_paged()})
+      all.push_back(kernel);
     REQUIRE(driver.load(all));
     for (Address& buffer : buffers) buffer = driver.allocate(4 * kWords).value();
   }
@@ -68,12 +123,13 @@ struct EdgesBench {
     out.params = {kWords};
     out.reads = {tensor(a), tensor(b)};
     out.writes = {tensor(to)};
+    if (kernel == chain) out.writes.insert(out.writes.end(), {tensor(kPassed), tensor(kState)});
     return out;
   }
   DeviceTensor tensor(std::size_t i) const { return {DType::i32, {kWords}, buffers[i]}; }
   void fill() {
     for (std::size_t i = 0; i < std::size(buffers); ++i) {
-      std::vector<std::int32_t> words(kWords, static_cast<std::int32_t>(i + 1));
+      std::vector<std::int32_t> words(kWords, i == kState ? 0 : static_cast<std::int32_t>(i + 1));
       REQUIRE(driver.write(buffers[i], words.data(), 4 * kWords));
     }
   }
@@ -95,21 +151,24 @@ struct EdgesBench {
     const std::size_t nodes = 2 + random.below(most - 1);
     std::size_t last = 0;
     for (std::size_t i = 0; i < nodes; ++i) {
-      const std::size_t a = random.below(2) == 0 ? last : random.below(std::size(buffers));
+      const std::size_t a = random.below(2) == 0 ? last : random.below(kPassed);
       const std::size_t b = random.below(2) == 0 ? a : last;
-      std::size_t to = random.below(std::size(buffers));
-      while (to == a || to == b) to = (to + 1) % std::size(buffers);
-      graph.nodes.push_back(node(waits, a, b, to));
+      std::size_t to = random.below(kPassed);
+      while (to == a || to == b) to = (to + 1) % kPassed;
+      const std::size_t kind = random.below(6);
+      graph.nodes.push_back(node(kind == 0 ? chain : kind == 1 ? paged : waits, a, b, to));
       last = to;
     }
     order_nodes(graph);
-    start_early(graph, {waits});
+    start_early(graph, {waits, chain, paged});
     return graph;
   }
 
   HostDriver driver;
-  const std::string waits = right().name;
-  Address buffers[5] = {};
+  const std::string waits = right().name, chain = right_chain().name, paged = right_paged().name;
+  /// What nodes read and write, then what chains pass on, and their state.
+  static constexpr std::size_t kPassed = 5, kState = 6;
+  Address buffers[7] = {};
 };
 
 bool lacks_compiler() { return Toolchain::find().compiler.empty(); }
@@ -126,10 +185,13 @@ TEST_CASE("programmatic edges: a waiting kernel has a wait as its first statemen
   CHECK(waits_first(right()));
   CHECK(waiting(right()).source == right().source);
   CHECK(right().name != "right");
-  for (const cuda::Kernel& kernel : faulty()) {
-    INFO(kernel.source);
-    CHECK(!waits_first(kernel));
+  for (const auto* kernels : {&faulty(), &faulty_chains()}) {
+    for (const cuda::Kernel& kernel : *kernels) {
+      INFO(kernel.source);
+      CHECK(!waits_first(kernel));
+    }
   }
+  for (const cuda::Kernel& kernel : {right_chain(), right_paged()}) CHECK(waits_first(kernel));
   const cuda::Kernel fetches =
       waiting(kernel_of("right", "", ""), {{1, 4 * kWords}, {2, std::int64_t{1} << 40}});
   CHECK(waits_first(fetches));
@@ -176,8 +238,8 @@ TEST_CASE("programmatic edges: every planted fault is found", "[cuda]") {
   INFO("seed " << seed);
   Random random(seed);
   EdgesBench proof(seed, true), emulated(seed, false);
-  std::size_t mutants = 0;
-  while (mutants < 1000) {
+  std::size_t planted = 0;
+  while (planted < 1000) {
     RecordedGraph graph = proof.random_graph(random, 8);
     const std::size_t at = random.below(graph.nodes.size());
     LaunchNode& node = graph.nodes[at];
@@ -190,13 +252,14 @@ TEST_CASE("programmatic edges: every planted fault is found", "[cuda]") {
       node.early = false;
     } else if (kernel) {  // the wait is removed, moved, or made conditional
       if (!node.early) continue;
-      node.name = faulty()[random.below(faulty().size())].name;
+      const auto& mutants = node.name == proof.chain ? faulty_chains() : faulty();
+      node.name = mutants[random.below(mutants.size())].name;
     } else {  // an edge is programmatic that must not be
       if (node.early || node.after.empty()) continue;
       node.early = true;
     }
-    ++mutants;
-    INFO("mutant " << mutants << ", node " << at << " " << node.name);
+    ++planted;
+    INFO("mutant " << planted << ", node " << at << " " << node.name);
     const auto refused = proof.driver.instantiate(graph);
     REQUIRE(!refused);
     CHECK(refused.error().front().code == "PW1251");
@@ -214,6 +277,7 @@ TEST_CASE("programmatic edges: every planted fault is found", "[cuda]") {
     REQUIRE(executable);
     bool found = false;
     for (int order = 0; order < 200 && !found; ++order) {
+      emulated.fill();
       const auto done = (*executable)->replay();
       found = !done && done.error().front().code == "PW1225";
     }
@@ -270,4 +334,80 @@ TEST_CASE("programmatic edges: the driver adds them to its graph", "[cuda]") {
   const auto refused = driver->instantiate(graph);
   REQUIRE(!refused);
   CHECK(refused.error().front().code == "PW1251");
+}
+
+namespace {
+
+/// A kernel that counts its runs in p0, and goes on until there are five.
+cuda::Kernel counting_kernel() {
+  const ContextPtr context = library();
+  cuda::Kernel kernel = pass_end_kernel(*context, context->dims.symbol("n"), 16, {});
+  kernel.arguments.resize(1);
+  kernel.results = 1;
+  return kernel;
+}
+
+}  // namespace
+
+TEST_CASE("loops: the kernel that ends a pass compiles for all architectures", "[cuda]") {
+  const Nvrtc nvrtc = Nvrtc::open();
+  if (!nvrtc.present()) {
+    WARN("SKIPPED: NVRTC is " << nvrtc.state());
+    return;
+  }
+  const ContextPtr context = library();
+  const cuda::Kernel kernel =
+      pass_end_kernel(*context, context->dims.symbol("n"), 16, {DType::i64, DType::i32});
+  for (const char* arch : {"sm_80", "sm_90"}) {
+    const auto cubin = nvrtc.compile(source_file(kernel), kernel.name, {arch, false});
+    if (!cubin) FAIL(cubin.error().front().message);
+    CHECK_FALSE(cubin->usage.spills());
+  }
+}
+
+TEST_CASE("loops: the driver runs a graph until its last kernel ends the loop", "[cuda]") {
+  const StandIn device;
+  const Nvrtc nvrtc = Nvrtc::open();
+  if (!device.present() || !nvrtc.present()) {
+    WARN("SKIPPED: no C++ compiler or no NVRTC");
+    return;
+  }
+  device.function<void(int (*)(const char*), void (*)(const char*, const std::uint64_t*))>(
+      "stand_in_kernels")([](const char*) { return 3; },
+                          [](const char*, const std::uint64_t* values) {
+                            std::int64_t& count = *reinterpret_cast<std::int64_t*>(values[0]);
+                            ++count;
+                            *reinterpret_cast<unsigned*>(values[2]) = count % 5 != 0 ? 1 : 0;
+                          });
+  const auto driver = device.driver();
+  REQUIRE(driver->load(std::vector{counting_kernel()}));
+  const Address at = driver->allocate(64).value();
+  REQUIRE(driver->fill(at, 0, 64));
+  const auto word = [&](Address n) { return DeviceTensor{DType::i64, {1}, at + 8 * n}; };
+  RecordedGraph graph{"passes", {}};
+  LaunchNode count;
+  count.name = counting_kernel().name;
+  count.writes = {word(0)};
+  count.params = {1, 0};
+  LaunchNode copy;
+  copy.kind = LaunchNode::Kind::copy;
+  copy.name = "copy";
+  copy.reads = {word(0)};
+  copy.writes = {word(1)};
+  graph.nodes = {copy, count};
+  graph.condition = 1;
+  order_nodes(graph);
+  auto executable = driver->instantiate(graph);
+  REQUIRE(executable);
+  for (const std::int64_t replays : {1, 2}) {
+    REQUIRE((*executable)->replay());
+    std::int64_t words[2] = {};
+    REQUIRE(driver->read(words, at, sizeof words));
+    CHECK(words[0] == 5 * replays);
+    CHECK(words[1] == 5 * replays - 1);
+  }
+  REQUIRE(driver->signal(at, 7));
+  std::int64_t sent = 0;
+  REQUIRE(driver->read(&sent, at, sizeof sent));
+  CHECK(sent == 7);
 }
