@@ -1,4 +1,4 @@
-"""Writes a database of compile commands with an entry for each source, of one with an entry for each unity file.
+"""Writes a compilation database with an entry for each source, from one with an entry for each unity file.
 
 clang-tidy takes a source's command out of compile_commands.json; for a source that is not in there it guesses by the name, and
 then a header that only the source's own target sees is not found. See https://clang.llvm.org/docs/JSONCompilationDatabase.html.

@@ -1,5 +1,6 @@
-// The functions of fmt that are not in its headers, for what is installed: Debian has them in a
-// shared library only, which a machine that runs the programs need not have. See pw_self_contained.
+// The functions of fmt that are not in its headers, for the installed programs: Debian ships them
+// only in a shared library, which a machine that runs the programs need not have. See
+// pw_self_contained.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -1,4 +1,4 @@
-// Catch2, version 2 or 3; every test includes this and nothing of Catch2's own.
+// Catch2, version 2 or 3; every test includes this header instead of Catch2's own.
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)

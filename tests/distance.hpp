@@ -1,4 +1,4 @@
-// How far numbers are from those that are wanted, for tests whose sums may go in another order.
+// Distances of numbers from the expected ones, for tests whose sums may have another order.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A text of parts that are drawn one after the other.
+// A text whose parts are drawn in order.
 #pragma once
 
 #include <string>

@@ -72,7 +72,7 @@ class RowsGenerator {
     const std::string table = input("t", fmt::format("{}[7, {}]", wide(), width_));
     return define(fmt::format("embedding({}, {})", table, input("i", "i64[n]")));
   }
-  /// Something that broadcasts against a row.
+  /// A value that broadcasts against a row.
   std::string other() {
     switch (random_.below(4)) {
       case 0: return fmt::format("f32({})", input("w", fmt::format("{}[{}]", wide(), width_)));
@@ -98,7 +98,7 @@ class RowsGenerator {
       default: return over_groups(h);
     }
   }
-  /// The halves change places.
+  /// The halves are swapped.
   std::string rotated(const std::string& h) {
     if (width_ % 2 != 0) return define(fmt::format("abs({})", h));
     const std::string a = fmt::format("v{}", values_++), b = fmt::format("v{}", values_++);

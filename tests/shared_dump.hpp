@@ -9,7 +9,7 @@
 
 namespace pw::test {
 
-/// The path of an FX dump; empty, and said loudly, where it is not at hand.
+/// The path of an FX dump; empty, with a loud message, if it is absent.
 inline std::string shared_dump(const std::string& name) {
   const std::string root = environment("PW_SHARED_DATA");
   const std::string path = (root.empty() ? "../shared/data" : root) + "/fx/" + name;

@@ -1,4 +1,4 @@
-// Starts `pwr lsp` for rules and graphs, and shows what a lens is asked for.
+// Starts `pwr lsp` for rules and graphs, and shows the result of a code lens.
 const vscode = require("vscode");
 const { LanguageClient } = require("vscode-languageclient/node");
 

@@ -1,4 +1,4 @@
-// Weights that prove an end: each answer is held against its definition.
+// Weights that prove termination: each answer is checked against its definition.
 #include "rewriter/analysis/certificate.hpp"
 
 #include <numeric>

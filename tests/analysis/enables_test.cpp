@@ -1,4 +1,4 @@
-// The order that follows from what rules build and match.
+// The order that results from what rules build and match.
 #include "rewriter/analysis/enables.hpp"
 
 #include "tests/rewriter/fixture.hpp"

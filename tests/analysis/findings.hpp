@@ -1,4 +1,4 @@
-// What a finding says holds: its text is read behind the rules, run, and compared.
+// Checks a finding: its text is appended to the rules, run, and compared.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Passes that may not end, and what counts as a proof that they do.
+// Passes that may not terminate, and what proves that they do.
 #include "rewriter/analysis/analysis.hpp"
 #include "tests/rewriter/fixture.hpp"
 

@@ -61,7 +61,8 @@ void require_counted(const World& world) {
   }
 }
 
-/// All that a rule matches is in the graph, or built by one of which that holds; by asking all.
+/// Everything that a rule matches is in the graph or built by another such rule; found by trying
+/// all rules.
 std::vector<RuleId> reached(const RuleSet& rules, const IdVec<RuleId, RuleOps>& ops,
                             const std::vector<RuleId>& ids, const Graph& graph) {
   std::set<OpId> there;

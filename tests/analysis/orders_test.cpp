@@ -1,4 +1,4 @@
-// All orders of passes, and who takes whose nodes.
+// All orders of passes, and which pass takes the nodes of which.
 #include "rewriter/analysis/orders/orders.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using pw::test::World;
 
 namespace {
 
-// A theft a line: the pass `thief`, the pass `victim`, and a graph of one place.
+// One theft per line: the pass `thief`, the pass `victim`, and a graph with one match.
 const std::string kOrderRules = R"(
 op relu_neg(x: T[*s]) -> (p: T[*s], q: T[*s]) { p = relu(x) q = neg(x) }
 op neg_exp(x: T[*s]) -> (q: T[*s], r: T[*s]) { q = neg(x) r = exp(x) }
@@ -47,7 +47,7 @@ OrderSpace space_of(const World& world, const std::vector<std::string>& passes) 
   return out;
 }
 
-/// What all orders end with, one run after another.
+/// The end graphs of all orders, each from its own run.
 std::map<std::uint64_t, std::uint64_t> brute_force(const World& world, const Graph& graph,
                                                    const OrderSpace& space) {
   std::vector<std::size_t> order(space.passes.size());

@@ -23,7 +23,7 @@ class Pairs(unittest.TestCase):
         self.found = Path(folder.name, "found.pwr")
 
     def finds(self, file, kind, names, code, expected):
-        """The one warning of a file, and the test that comes with it: it passes, and not with another count."""
+        """Checks the only warning of a file and its test, which passes with the stated count and with no other."""
         status, _, said = pwr("check", "--no-proof", PAIRS / file, "--tests", self.found)
         self.assertEqual((status, said.count("warning[")), (0, 1), said)
         self.assertIn(f"warning[{code}]", said)

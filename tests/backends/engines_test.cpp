@@ -1,5 +1,5 @@
-// The interpreter and eager: each primitive against numbers worked out by hand, and against each
-// other.
+// The interpreter and eager: each primitive compared with numbers computed by hand, and with the
+// other engine.
 #include <cmath>
 #include <limits>
 

@@ -28,7 +28,7 @@ std::vector<std::unique_ptr<Backend>> engines_with_functions() {
 
 float* floats(const TensorView& view) { return reinterpret_cast<float*>(view.data); }
 
-/// Adds 1 to what it is given, and returns twice the new contents.
+/// Adds 1 to its argument, and returns twice the new contents.
 Status grow(const HostCall& call) {
   for (std::int64_t i = 0; i < call.operands[0]->count(); ++i) {
     floats(*call.operands[0])[i] += 1;

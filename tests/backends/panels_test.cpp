@@ -93,7 +93,7 @@ std::int64_t inputs(const Convolution& c) { return c.batch * c.window.in_count()
 std::int64_t results(const Convolution& c) { return c.batch * c.window.out_count() * c.outputs; }
 std::int64_t weights(const Convolution& c) { return c.taps() * c.outputs; }
 
-/// Each of what may follow the sums.
+/// Every operation that may follow the sums.
 template <class Run>
 void for_each_finish(const Convolution& c, const Run& run) {
   const std::vector<float> bias = drawn(c.outputs, 3), other = drawn(results(c), 4);

@@ -1,4 +1,4 @@
-// Memory that is kept for later arrays.
+// Memory that is reused for later arrays.
 #include "tensor/pool.hpp"
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// Calls of every pointwise primitive, made of the table of primitives, so that a new one is tested
-// wherever they all are.
+// Calls of every pointwise primitive, built from the table of primitives, so that a new one is
+// tested wherever all of them are.
 #pragma once
 
 #include <string>

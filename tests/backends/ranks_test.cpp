@@ -53,8 +53,8 @@ std::string code_of(const std::string& text, std::int64_t rows, std::size_t rank
   return result ? "" : result.error()[0].code;
 }
 
-/// Largest difference of two graphs of the same inputs and outputs, over all outputs and ranks, on
-/// the reference.
+/// Largest difference between two graphs with the same inputs and outputs, over all outputs and
+/// ranks, on the reference.
 double apart(const std::string& inputs, const std::string& before, const std::string& after,
              std::int64_t ranks, const Replication& replication, std::int64_t tokens) {
   const Graph a = graph_of(inputs + before), b = graph_of(inputs + after);
@@ -311,7 +311,7 @@ TEST_CASE("ranks: products fused with collectives mean the composition", "[backe
         compare("h = all_gather(a){dim = 0, world = WORLD, group = \"tp\"}  y = mm(h, w)  out h, y",
                 "h, y = fused_all_gather_matmul(a, w){gather_dim = 0, world = WORLD, group = "
                 "\"tp\"}  out h, y") <= kExact);
-    // A shard of a gather is the part itself, also where the parts differ.
+    // A shard of a gather is the part itself, even if the parts differ.
     CHECK(
         compare("y = shard(all_gather(a){dim = 0, world = WORLD, group = \"tp\"}){dim = 0, world = "
                 "WORLD, group = \"tp\"}  out y",

@@ -59,7 +59,7 @@ Setup decoder(const std::string& mode = "piecewise") {
   return {std::move(graph), std::move(pieces), std::move(plan)};
 }
 
-/// Products may be summed in another order where the number of rows differs: a few steps of bf16.
+/// Products may be summed in another order if the number of rows differs: a few steps of bf16.
 void check_close(const std::vector<Tensor>& got, const std::vector<Tensor>& expected) {
   REQUIRE(got.size() == expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {

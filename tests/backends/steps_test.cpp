@@ -1,5 +1,5 @@
-// Sequences that go on: token by token gives what all tokens at once give, on every engine; the
-// pages of the cache; and the text of steps.
+// Continued sequences: one token at a time gives the result of all tokens at once, on every engine;
+// the pages of the cache; and the text of steps.
 #include "exec/steps.hpp"
 
 #include <cstring>

@@ -35,7 +35,8 @@ void near(const std::vector<double>& got, const std::vector<double>& expected, d
   }
 }
 
-/// All outputs of eager and of the interpreter in single precision, beside those in double.
+/// All outputs of eager and of the interpreter in single precision, compared with those in double
+/// precision.
 std::vector<Tensor> agreed(const std::string& text, const std::vector<Tensor>& inputs,
                            double tolerance = 1e-5) {
   INFO(text);

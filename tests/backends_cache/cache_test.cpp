@@ -1,4 +1,4 @@
-// The compile cache by itself: what is found, what is made, which folders are refused.
+// The compile cache alone: what is found, what is built, which folders are refused.
 #include <csignal>
 #include <fstream>
 
@@ -80,7 +80,7 @@ TEST_CASE("cache: below the user's folder is one that is only read", "[cache]") 
   CHECK(cache.counts().found == 1);
   CHECK(get(cache, 2) == object_of(2));
   CHECK(files_of(shared) == before);
-  // A damaged object there is passed over, and stays.
+  // A damaged object there is skipped and not removed.
   const auto bad = files_of(shared + "/objects").front();
   std::ofstream(bad, std::ios::app) << "x";
   CompileCache again({own, shared});
@@ -102,7 +102,7 @@ TEST_CASE("cache: a folder that others can write to, and one of somebody else, i
   CompileCache open({path, ""});
   CHECK(open.folder().empty());
   CHECK(open.problem().find("others can write to it (mode 770)") != std::string::npos);
-  CHECK(get(open, 1) == object_of(1));  // it is made all the same
+  CHECK(get(open, 1) == object_of(1));  // it is built anyway
   CHECK(open.counts().made == 1);
   CHECK(files_of(path).empty());
 
@@ -142,7 +142,7 @@ TEST_CASE("cache: a folder that cannot be written to gives what it has", "[cache
   }
   const bool root = ::geteuid() == 0;
   std::vector<std::string> folders{path};
-  if (root) {  // who may write anywhere tests nothing: the child becomes somebody else
+  if (root) {  // a user who may write anywhere would test nothing, so the child changes its user
     REQUIRE(::chmod(folder.path().c_str(), 0755) == 0);
     REQUIRE(::chown(path.c_str(), kNobody, kNobody) == 0);
   }

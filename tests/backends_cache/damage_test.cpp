@@ -1,4 +1,4 @@
-// Damaged files: any bit that is not what was written shows.
+// Damaged files: any changed bit is detected.
 #include <fstream>
 
 #include "base/hash.hpp"

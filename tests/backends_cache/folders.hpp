@@ -1,4 +1,4 @@
-// For tests: folders that go when the test ends, child processes, and objects to keep.
+// For tests: folders that are removed when the test ends, child processes, and objects to store.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ inline int in_child(const std::function<int()>& body) {
 inline std::vector<std::string> files_of(const std::string& folder,
                                          const std::string& prefix = "") {
   std::vector<std::string> out;
-  std::error_code gone;  // others may be at work here
+  std::error_code gone;  // other processes may be writing here
   for (std::filesystem::recursive_directory_iterator at(folder, gone), end; !gone && at != end;
        at.increment(gone)) {
     if (at->is_regular_file(gone) && at->path().filename().string().rfind(prefix, 0) == 0)

@@ -1,4 +1,4 @@
-// Several processes at one cache, and processes that are killed.
+// Several processes that share a cache, and processes that are killed.
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -53,7 +53,7 @@ TEST_CASE("cache: a process killed in the middle of 200 writes leaves whole obje
                         [&]() -> Result<std::string> { return large_object(i); });
       ::_exit(0);
     }
-    // Not before the first objects are there; how much later is drawn by the seed.
+    // After the first objects exist; the seed determines how much later.
     while (files_of(folder.path()).size() <= before + 2) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::microseconds(random.below(5000)));
     REQUIRE(::kill(child, SIGKILL) == 0);
@@ -69,7 +69,7 @@ TEST_CASE("cache: a process killed in the middle of 200 writes leaves whole obje
   }
   INFO(left_over << " unfinished files");
   CHECK(killed > 0);
-  // Nothing that a dead process held keeps the next one waiting, and all can be had.
+  // Nothing that a dead process held blocks the next one, and every object is available.
   CompileCache cache({folder.path(), ""});
   for (int i = 0; i < kObjects; ++i) {
     auto got =

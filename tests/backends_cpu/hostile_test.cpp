@@ -61,7 +61,7 @@ std::string kernel_of(const Graph& graph) {
   return "";
 }
 
-/// A compiler that writes down what it is called with, and then does what the real one does.
+/// A compiler that logs its arguments and then calls the real one.
 class Spy {
  public:
   Spy() {

@@ -34,7 +34,7 @@ std::string repeated(const std::string& name, int n, int before, int after) {
       name, n + before + after, before, n - 1);
 }
 
-/// Checks the numbers, and the number of kernels: one for the places of each axis but the last,
+/// Checks the numbers and the count of kernels: one for the indices of each axis except the last,
 /// and one that moves elements.
 void check_equal(const ContextPtr& context, const std::string& text, std::size_t kernels) {
   const Graph g = graph_of(context, text);

@@ -15,8 +15,8 @@ namespace {
 using namespace pw;
 using namespace pw::test;
 
-/// How many elements are further apart than rounding can put them. A cast on the way may turn a
-/// difference in the last bit of f32 into a step of a narrow type, so a few may.
+/// Returns the number of elements that differ by more than rounding explains. A cast on the way may
+/// turn a difference in the last bit of f32 into a step of a narrow type, so a few may.
 std::size_t far_apart(const Tensor& a, const Tensor& b) {
   std::size_t far = 0;
   for (std::int64_t i = 0; i < a.view().count(); ++i) {

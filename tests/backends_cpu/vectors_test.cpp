@@ -31,7 +31,7 @@ struct Both {
     if (!parsed) FAIL(render(parsed.error(), context->sources));
     return std::move(*parsed);
   }
-  /// Outputs of the default mode, after they were found equal to those of strict code.
+  /// Returns the outputs of the default mode after comparing them with those of strict code.
   std::vector<Tensor> run(const Graph& g, const std::vector<Tensor>& inputs,
                           const Symbols& symbols = {}) {
     const RunContext context_of_run{symbols, nullptr, 5};
@@ -280,7 +280,7 @@ TEST_CASE("cpu: functions in a kernel are those of the interpreter, for any numb
   }
   const Graph g = on.graph(fmt::format("{}out {}", text, fmt::join(names, ", ")));
   std::vector<Tensor> inputs = any_bits(g, 5);
-  // Half of the numbers, that pow of them is not all 0 and infinity.
+  // Half of the numbers, so that their powers are not all 0 or infinity.
   const std::vector<Tensor> normal = random_inputs(g, {}, 6);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     std::memcpy(inputs[i].data(), normal[i].data(), normal[i].view().bytes() / 2);

@@ -1,4 +1,4 @@
-// TrivialArray beside std::vector, over random operations.
+// TrivialArray compared with std::vector, over random operations.
 #include "base/trivial_array.hpp"
 
 #include <random>

@@ -245,7 +245,7 @@ class Config(ProgramTest):
         """Covers all options of all commands, as the programs' completions list them."""
         rows = [row for row in options_of("pwr") if row[0] != ["trust"]]  # which reads no file
         self.assertLessEqual(TAKEN, {option for _, option, _ in rows + options_of("pwviz")}, "it lists an option that there is not")
-        # Values of the command that runs are checked: these one by one, the others at once.
+        # Values of the running command are checked: these one by one, the others together.
         others = [row for row in rows if row[0] not in ([], ["stats"])]
         self.here("stats", "g.pwg", toml=toml_of(row for row in others if row[1] in TAKEN))
         self.here("--config", "piecewise.toml", "stats", "g.pwg", toml=toml_of(row for row in others if row[1] != "help"))

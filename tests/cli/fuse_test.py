@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""An op that `fuse` made around a product: the product stays a library call, what lies around it becomes row programs, and
-the report says so."""
+"""An op that `fuse` made around a product: the product stays a library call, the ops around it become row programs, and the report states this."""
 import json
 import os
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The grammars of editors and Pygments are those that `pwr grammar` makes, and colour every text as the parser's own tokens have it: all rule files and
+"""The grammars of editors and Pygments are what `pwr grammar` prints, and they colour every text like the parser's own tokens: all rule files and
 graphs of the tree, and 1000 mutants of them."""
 import importlib.util
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Programs where there is no Graphviz: pictures say what to install, all else works."""
+"""Programs without Graphviz: pictures report what to install, and everything else works."""
 import json
 import os
 import subprocess

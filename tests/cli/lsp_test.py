@@ -173,7 +173,7 @@ class Session(LspTest):
         self.assertEqual(self.client.end(), 0)
 
     def definition_of(self, code, offset=0, nth=0):
-        """File name and text of the one place."""
+        """Returns the file name and the text of the only location."""
         found = self.ask("definition", code, offset, nth)
         self.assertEqual(len(found), 1, (code, found))
         uri, span = found[0]["uri"], found[0]["range"]

@@ -437,7 +437,7 @@ class Ends(ProgramTest):
                 self.assertFalse(os.path.exists(f"/proc/{pid}"))
             idle.close()
             thread.join(600)
-            # The connection has ended, or the answer was just in time to say why.
+            # The connection has ended, or the answer with the reason arrived just in time.
             self.assertTrue(isinstance(outcome[0], Exception) or outcome[0][0] == 503, outcome[0])
 
     def test_a_port_in_use(self):

@@ -216,7 +216,7 @@ class Study(ProgramTest):
 
 
 class Spread(ProgramTest):
-    """The examples for clusters, as processes: with the cluster's own Python where it is installed, else by an emulation of it."""
+    """The cluster examples, run as processes: with the cluster's own Python package if it is installed, otherwise with an emulation of it."""
 
     def setUp(self):
         self.words = [

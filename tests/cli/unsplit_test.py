@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Graphs that are rewritten and not split, steps that break where the host runs, what must not be captured, counters beside vLLM's, sizes known at run time only."""
+"""Graphs that are rewritten but not split, steps that are interrupted by host ops, what must not be captured, counters compared with vLLM's, sizes known only at run time."""
 import json
 import re
 import sys
@@ -135,7 +135,7 @@ class Unsplit(ProgramTest):
         self.assertNotRegex(plain, r"compile +all")
         self.assertIn("num_cudagraph_captured", plain)
 
-    # ---- sizes that are known at run time only
+    # ---- sizes that are known only at run time
 
     def test_a_size_known_at_run_time_is_the_tokens(self):
         dump = """class GraphModule(torch.nn.Module):

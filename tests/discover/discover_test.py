@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`pwr discover` from outside: what it writes is checked, tested and proved by the other commands."""
+"""Runs `pwr discover`; the other commands check, test, and prove the rules that it writes."""
 import json
 import os
 import re
@@ -63,7 +63,7 @@ def layer(folder, name, *options):
 
 
 def sides(text):
-    """Left and right side of each rule of a file, by name."""
+    """Returns the left and right side of each rule of a file, by name."""
     out = {}
     for rule in text.split("\nrule ")[1:]:
         name, body = rule.split(" {", 1)
@@ -90,7 +90,7 @@ class From(unittest.TestCase):
         cls.folder.cleanup()
 
     def found(self, left, right):
-        """The rules with just these ops on each side, by how often."""
+        """Returns the rules with exactly these ops on each side, most frequent first."""
 
         def ops(side):
             return sorted(re.findall(r"(\w+)\(", side.split("where")[0].replace("constant(", "")))

@@ -38,7 +38,7 @@ def names(cell):
 
 
 def misplaced(text, root):
-    """Names of a table whose row names files, none of which has them."""
+    """Yields names in a table that none of the files in their row contains."""
     for row in re.findall(r"^\|(.+)\|$", text, flags=re.M):
         cells = row.split(" | ")
         for cell, place in zip(cells, cells[1:]):
@@ -60,7 +60,7 @@ def undeclared(glossary, root):
 
 
 def unsorted(glossary):
-    """Neighbours in the wrong order, in each table."""
+    """Yields neighbouring rows in the wrong order, for each table."""
     for table in re.findall(r"(?:^\|.*\n)+", glossary, flags=re.M):
         words = [row.group(1).lower().replace("-", " ") for row in re.finditer(r"^\| ([^|]+?) \|", table, flags=re.M)][1:]
         yield from (f"`{after}` comes after `{before}`" for before, after in zip(words, words[1:]) if before >= after)

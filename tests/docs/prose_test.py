@@ -45,8 +45,8 @@ def folder_of(path):
     return "/".join(parts[: 2 if parts[:1] == ("docs",) else 1]) or "."
 
 
-def prose_of(path, text):
-    """The words of a page without its code blocks; the whole text of a source file."""
+def prose_of(path, text, quoted=False):
+    """The words of a page without its code blocks; the whole text of a source file. `quoted` keeps code within lines."""
     if path.suffix == ".ipynb":
         cells = json.loads(text)["cells"]
         text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
@@ -54,18 +54,36 @@ def prose_of(path, text):
         return text
     text = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.M | re.S)
     text = re.sub(r"(?:^|\n)(?: {4}[^\n*-][^\n]*\n)+", "\n", text)
-    text = re.sub(r"`[^`]+`", "x", text)
+    text = text if quoted else re.sub(r"`[^`]+`", "x", text)
     return re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
 
 
-def sentences(prose):
-    """The numbers of words of the sentences of a page, without its tables; a list's item ends one."""
+def comments_of(path, text):
+    """The comments and docstrings of a source file as paragraphs."""
+    if path.suffix == ".py":
+        marked = re.sub(r'"""(.*?)"""', lambda found: "\n\n" + "".join(f"# {line.strip()}\n" for line in found[1].splitlines()), text, flags=re.S)
+        found = (re.match(r"\s*#(?!!)(.*)", line) for line in marked.splitlines())
+    else:
+        found = (re.match(r"(?:[^\"]|\"[^\"]*\")*?(?<!:)//+<?(.*)", line) for line in text.splitlines())
+    return "\n".join(comment[1].strip() if comment else "" for comment in found)
+
+
+def spoken(prose):
+    """The sentences of a page, without its tables; a list's item ends one."""
     prose = re.sub(r"^ *\|.*\|$|^#+ .*$", "", prose, flags=re.M)
     prose = re.sub(r"^ *(?:[*-]|\d+\.) ", "\n\n", prose, flags=re.M)
     for part in re.split(r"\n\s*\n|(?<=[.!?])[*)]*\s+(?=[A-Z*_(\[]|x\b)", prose):
-        words = re.findall(r"\w[\w'’.,/×-]*", part)
-        if len(words) > 2:
-            yield len(words)
+        if len(words_of(part)) > 2:
+            yield " ".join(part.split())
+
+
+def words_of(sentence):
+    return re.findall(r"\w[\w'’.,/×-]*", sentence)
+
+
+def sentences(prose):
+    """The numbers of words of the sentences of a page."""
+    yield from (len(words_of(sentence)) for sentence in spoken(prose))
 
 
 def docstrings(path, text):

@@ -1,4 +1,4 @@
-// What editors colour by patterns is what the parser's tokens are.
+// The patterns that editors colour by agree with the parser's tokens.
 #include "dsl/syntax/lexical.hpp"
 
 #include <filesystem>

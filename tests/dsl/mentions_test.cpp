@@ -20,7 +20,7 @@ std::string content(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// Where a name stands, and what is said of it.
+/// The locations of a name, and their descriptions.
 using Found = std::map<std::uint32_t, std::string>;
 
 class TreeNames {
@@ -125,7 +125,7 @@ TEST_CASE("mentions: the names of every file are those of its tree", "[dsl]") {
       const std::string text = content(entry.path());
       SourceMap sources;
       const auto [file, wrong] = recover_file(sources, sources.add(entry.path().string(), text));
-      if (has_errors(wrong)) continue;  // names are told there as well, but by no tree
+      if (has_errors(wrong)) continue;  // names are found there too, but without a syntax tree
       TreeNames tree(text);
       tree.file(file);
       INFO(entry.path().string());

@@ -30,7 +30,7 @@ inline std::vector<std::string> pieces_of(std::string_view text) {
   return pieces;
 }
 
-/// `foreign`: tokens of other constructs, which are put anywhere.
+/// `foreign`: tokens of other constructs, which are inserted anywhere.
 inline std::string mutated(const std::vector<std::string>& pieces,
                            const std::vector<std::string>& foreign, Random& random) {
   std::vector<std::string> copy = pieces;

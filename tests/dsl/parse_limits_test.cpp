@@ -41,7 +41,7 @@ TEST_CASE("parse limits: chains of operators", "[dsl]") {
   CHECK(Parsed(rule_with("a" + repeated("[0]", 1000000))).first_code() == "PW0107");
   CHECK(Parsed("pass p = " + repeated("atomic ", 1000000) + "a").first_code() == "PW0107");
   CHECK(Parsed("pass p = " + repeated("repeat ", 100) + "a").file);
-  // Many levels of many operators each: every level is within its limit, the tree is not.
+  // Many levels with many operators each: every level is within its limit, but the tree is not.
   std::string mixed = "a";
   for (int i = 0; i < 60; ++i) mixed = "(" + mixed + repeated(" + a", 20) + ")";
   CHECK(Parsed(rule_with(mixed)).first_code() == "PW0107");

@@ -24,7 +24,7 @@ ContextPtr library() {
   return context;
 }
 
-/// All that is seen of a graph.
+/// Everything observable about a graph.
 std::string seen(const Graph& graph) {
   std::string out = print_pwg(graph) + graph_to_json(graph);
   for (NodeId n = graph.first(); n.valid(); n = graph.next(n))

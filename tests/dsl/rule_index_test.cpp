@@ -24,7 +24,7 @@ RuleSet all_rules(const ContextPtr& context) {
   return std::move(*rules);
 }
 
-/// A name, the parts of it, and what nearly is it.
+/// A name, parts of it, and names close to it.
 void add_names(const std::string& name, std::set<std::string>& out) {
   for (const std::string& some :
        {name, name.substr(0, name.find('#')), name.substr(0, name.find('[')),

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Dumps of PyTorch's, run on inputs beside them: with their types and without, by the interpreter and by eager, the numbers are PyTorch's.
+"""Runs PyTorch's dumps on stored inputs: with and without types, the interpreter and eager compute PyTorch's numbers.
 
-cases.jsonl is written by make_cases.py, which has PyTorch; this has only what it computed.
+make_cases.py, which needs PyTorch, writes cases.jsonl; this test needs only the stored results.
 
     dumps_test.py [NAME…]     only the cases whose names hold one of these
 """

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes cases.jsonl: dumps as PyTorch prints them, inputs, and what PyTorch computes of them on a CPU, one case a line.
+"""Writes cases.jsonl: dumps as PyTorch prints them, inputs, and the outputs that PyTorch computes on a CPU, one case per line.
 
     build/torch-env/bin/python tests/dumps/make_cases.py
 
-The cases of one op each are those of tests/torch/dumped_ops.py; here are those that no trace on a CPU gives: Dynamo's names, attention for devices, whole
-pieces of Inductor's dumps. Numbers are bit patterns, as in tests/vectors. The seeds are fixed: running it again changes nothing.
+tests/torch/dumped_ops.py has the cases with a single op. This file has those that no trace on a CPU produces: Dynamo's names, attention for devices,
+whole pieces of Inductor's dumps. Numbers are bit patterns, as in tests/vectors. The seeds are fixed: running it again changes nothing.
 """
 import json
 import sys
@@ -206,7 +206,7 @@ def quantised():
 
 
 def pieces():
-    """A case from Inductor's dumps: images made smaller, and a mask of bits."""
+    """A case from Inductor's dumps, with smaller images and a bit mask."""
     mask = torch.randint(-(2**31), 2**31, (1, 2), dtype=torch.int64).to(torch.int32)
     scores = drawn(1, 50)
 

@@ -77,7 +77,7 @@ QualityReport judged() {
   return out;
 }
 
-/// A graph that was read holds together, and is the same read back from its own text.
+/// A graph that was read is well formed, and its own text reads back as the same graph.
 /// Two kernels, a graph in the graph, and a programmatic edge.
 CapturedLaunches small_capture() {
   CapturedLaunches out;
@@ -137,7 +137,7 @@ std::string safetensors(const std::string& header, std::size_t contents) {
   return bytes + header + std::string(contents, '\1');
 }
 
-/// What an editor sends.
+/// Messages of an editor.
 std::string lsp_session() {
   const std::string document = R"({"textDocument":{"uri":"file:///nowhere/a.pwr","version":1)";
   const std::string at = R"(},"position":{"line":0,"character":14}}})";

@@ -1,5 +1,5 @@
-// Every text that the project reads, with examples of it and what reads it: what random mutants
-// (parsers_test.cpp) and libFuzzer (libfuzzer.cpp) are made of.
+// Every text format that the project reads, with examples and its reader, for random mutants
+// (parsers_test.cpp) and libFuzzer (libfuzzer.cpp).
 #pragma once
 
 #include <functional>

@@ -21,7 +21,7 @@ namespace {
 using namespace pw;
 using namespace pw::test;
 
-/// What texts declare stays in the context, which is made anew now and then.
+/// Declarations of texts stay in the context, which is replaced now and then.
 constexpr int kReadsOfContext = 256;
 constexpr std::size_t kMostWords = 400;
 

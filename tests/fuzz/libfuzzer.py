@@ -3,7 +3,7 @@
 
     libfuzzer.py PROGRAM FORMAT [SECONDS]     PROGRAM: fuzz_parsers of the preset fuzz
 
-What it finds is kept beside the program, in crashes/FORMAT-…, and `PW_FUZZ_FORMAT=FORMAT PROGRAM FILE` runs it again. What
+Findings are stored next to the program, in crashes/FORMAT-…, and `PW_FUZZ_FORMAT=FORMAT PROGRAM FILE` runs one again. What
 it learns is kept in corpus/FORMAT there, so that the next run goes on from it. Exit code 77: the program is not built.
 """
 import os

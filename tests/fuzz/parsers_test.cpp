@@ -31,7 +31,7 @@ void check_format(const Format& format, const std::vector<std::string>& foreign,
       ++accepted;
     else
       check_refusal(read.error(), *context);
-    // Not a timing: a hang that would end the run without a word.
+    // Not a benchmark: detects a hang, which would end the run without a message.
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
   }
   std::cerr << "  " << format.name << ": " << count << " texts, " << accepted << " were read\n";

@@ -1,7 +1,7 @@
 // Random graphs over every op that runs on the host: operands of any dtype and rank, zero extents,
 // broadcasts, views, values returned twice, inputs returned as they are, written buffers,
-// collectives. What a graph is made of is drawn from the ops' signatures, so that an op that is
-// added to the library is drawn, too. A graph is a function of its seed alone.
+// collectives. Graphs are drawn from the ops' signatures, so that an op that is added to the
+// library is drawn, too. A graph is a function of its seed alone.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ class GraphGenerator {
   /// The context holds the op library.
   explicit GraphGenerator(ContextPtr context);
   [[nodiscard]] RandomGraph graph(std::uint64_t seed) const;
-  /// The ops that are drawn from, by name.
+  /// The names of the ops to draw from.
   [[nodiscard]] const std::vector<std::string>& ops() const { return names_; }
 
  private:

@@ -30,7 +30,7 @@ double least_step(DType dtype) {
 
 const char* const kNoise = "noise_";
 
-/// The graph with bodies inlined and each floating value of it times a factor about 1.
+/// The graph with bodies inlined and each floating-point value multiplied by a factor near 1.
 class Noisy {
  public:
   explicit Noisy(const Graph& graph) : graph_(graph.compact()) {}

@@ -1,4 +1,4 @@
-// The driver alone: memory, copies, kernels in graphs and by themselves.
+// The driver alone: memory, copies, kernels inside and outside of graphs.
 #include <array>
 #include <cstring>
 #include <set>
@@ -19,7 +19,7 @@ using namespace pw::test;
 
 namespace {
 
-/// The launch of a subject's kernel on inputs that are copied there.
+/// Launches a subject's kernel on inputs that are copied to the device.
 cuda::LaunchNode node_of(Memory& memory, const Subject& s, const std::vector<Tensor>& inputs,
                          const Symbols& symbols) {
   Context& context = s.graph.context();

@@ -26,7 +26,8 @@ struct Model {
   const char* quant;
   const char* pipeline;
   std::int64_t experts;
-  /// Times the largest number of an output: what two layers round away, an f8e4m3 by 2⁻⁴ each.
+  /// Relative to the largest number of an output: the rounding error of two layers, 2⁻⁴ for each
+  /// f8e4m3.
   double tolerance;
 };
 
@@ -64,8 +65,9 @@ void check_near(const std::vector<Tensor>& outputs, const std::vector<Tensor>& r
   }
 }
 
-/// Of weights. With 7, one row of the model of experts is 13 % apart once attention rounds its
-/// weights to bf16, with 8 to 17 none is 5 %: a rounded score decides which experts a token gets.
+/// The seed of weights. With 7, one row of the model with experts differs by 13 % once attention
+/// rounds its weights to bf16; with 8 to 17 none differs by 5 %: a rounded score decides which
+/// experts a token gets.
 constexpr std::uint64_t kSeed = 8;
 
 /// A model cut, planned and ready on the device.
@@ -111,7 +113,7 @@ struct Ready {
   std::unique_ptr<cuda::Runtime> runtime;
 };
 
-/// A prompt, then single tokens beside a second prompt, then single tokens of both.
+/// A prompt, then single tokens together with a second prompt, then single tokens of both.
 std::vector<Step> conversation() {
   std::vector<Step> out(4);
   out[0].sequences = {{0, 5, 0}};

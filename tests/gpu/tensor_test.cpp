@@ -32,7 +32,7 @@ void check_one_near(const Tensor& got, const Tensor& wanted, double tolerance) {
   CHECK(apart.worst <= tolerance * apart.largest);
 }
 
-/// Of sums in f32 in any order, rounded to a result's dtype once.
+/// Error of sums in f32 in any order, rounded once to a result's dtype.
 double tolerance_of(DType dtype) {
   if (dtype == DType::f32) return 1e-4;
   return dtype == DType::f16 ? 1.0 / 1024 : 1.0 / 128;
@@ -68,7 +68,7 @@ TEST_CASE("gpu: mma, wgmma and ldmatrix do what the host says they do", "[gpu]")
           sum += part;
           mass += std::abs(part);
         }
-        // A tensor core cuts the addends off where the largest of them ends.
+        // A tensor core truncates the addends at the last bit of the largest one.
         const double y = load(DType::f32, got.data(), row * columns + column);
         wrong += std::abs(y - sum) <= mass * 0x1p-20 ? 0 : 1;
       }

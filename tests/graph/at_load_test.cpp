@@ -1,4 +1,4 @@
-// What depends on weights and numbers alone is taken out of a graph, and nothing else.
+// Exactly the nodes that depend only on weights and numbers are removed from a graph.
 #include "graph/passes/at_load.hpp"
 
 #include "graph/text/text.hpp"

@@ -124,7 +124,7 @@ TEST_CASE("binary: layers that differ in a number of an attribute are variants o
   const auto same = read_back(context, bytes);
   REQUIRE(same);
   CHECK(graph_to_json(*same) == graph_to_json(graph));
-  // Rows of a kind, an attribute and its words stand behind the places.
+  // The locations are followed by rows of a kind, an attribute and its words.
   std::size_t row = binary::kHeader;
   for (std::size_t i = 0; i < binary::Counts::variants; ++i)
     row += std::size_t{count(i)} * (i < 2 ? 1 : 4 * binary::kWidths[i]);

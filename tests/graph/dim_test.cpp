@@ -74,7 +74,7 @@ TEST_CASE_METHOD(Symbols, "dims: quotients and extremes agree with numbers", "[g
     std::int64_t q = a / b;
     return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
   };
-  // Each dim beside the number it is for n and d as they are drawn.
+  // Each dim with its value for the drawn n and d.
   for (int round = 0; round < 300; ++round) {
     const std::map<std::string, std::int64_t, std::less<>> at = {
         {"n", 1 + static_cast<std::int64_t>(random.below(40))},

@@ -115,7 +115,7 @@ TEST_CASE_METHOD(Fixture, "graph: rollback restores everything, whatever was don
     auto add = [&] {
       NodeSpec spec;
       spec.op = op;
-      // Only values that stand before the insertion point (the end) may be read.
+      // Only values before the insertion point (the end) may be read.
       for (int k = 0; k < 2; ++k) spec.operands.push_back(values[random.below(values.size())]);
       spec.results = {{type, ""}, {type, ""}};
       NodeId n = g.add_node(spec);
@@ -163,7 +163,7 @@ TEST_CASE_METHOD(Fixture, "graph: rollback restores everything, whatever was don
 }
 
 TEST_CASE_METHOD(Fixture, "make_room: moves early users behind the inputs", "[graph]") {
-  // m1 reads x; u reads m1's result and stands before p, whose value the replacement needs.
+  // m1 reads x; u reads m1's result and precedes p, whose value the replacement needs.
   ValueId x = graph.add_input("x", type, InputKind::input);
   NodeId m1 = node({x}, "m1");
   NodeId u = node({graph.result(m1)}, "u");

@@ -43,7 +43,7 @@ Sketch random_plan(Random& random, std::size_t size) {
     else
       plan.nodes.push_back({kUnary[random.below(std::size(kUnary))], {any()}});
   }
-  // Whatever nobody reads is an output, so that every node counts.
+  // Every value without a reader is an output, so that every node counts.
   std::set<std::size_t> read;
   for (const Sketch::Node& node : plan.nodes)
     read.insert(node.operands.begin(), node.operands.end());
@@ -52,7 +52,7 @@ Sketch random_plan(Random& random, std::size_t size) {
   return plan;
 }
 
-/// Nodes in an order drawn at random among those that are possible.
+/// Returns the nodes in a random topological order.
 std::vector<std::size_t> some_order(const Sketch& plan, Random& random) {
   std::vector<std::size_t> waiting(plan.nodes.size(), 0), ready, order;
   std::multimap<std::size_t, std::size_t> users;

@@ -51,7 +51,7 @@ TEST_CASE("fx: norms are ops of one name, unless training reads their statistics
   const std::string trained = lines(layer + "    m = t[1];  return (y, m)\n");
   CHECK(trained.find("layer_norm") == std::string::npos);
   CHECK(trained.find("mean(") != std::string::npos);
-  // A call that the op with one result does not cover keeps its own meaning, or itself.
+  // A call that the op with one result does not cover keeps its own meaning, or stays opaque.
   const std::string axes = lines(
       "    t = torch.ops.aten.native_layer_norm.default(x, [4, 8], None, None, 1e-05)\n"
       "    y: \"bf16[4, 8]\" = t[0]\n    return (y,)\n");

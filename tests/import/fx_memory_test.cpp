@@ -27,8 +27,8 @@ FxImport imported(const ContextPtr& context, const std::string& parameters,
   return std::move(*fx);
 }
 
-/// A value as the calls that make it: `add(neg(x), 2)`, `f(x).1`. Views are left out but for
-/// slices.
+/// A value as the calls that compute it: `add(neg(x), 2)`, `f(x).1`. All views except slices are
+/// left out.
 std::string made(const Graph& graph, ValueId v) {
   if (!v.valid()) return "none";
   if (graph.is_input(v)) return std::string(graph.value_name(v));

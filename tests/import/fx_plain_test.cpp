@@ -87,8 +87,8 @@ std::string read_text(const std::filesystem::path& path) {
   return out.str();
 }
 
-/// Layers that differ in names, with views, parts of tuples, writes, unknown ops, numbers beside
-/// tensors, and names that are bound again; the last four only in some layers, every so many.
+/// Layers that differ in names, with views, parts of tuples, writes, unknown ops, numbers next to
+/// tensors, and names that are bound again; the last four only in every few layers.
 std::string layers(int count, int every = 1) {
   std::string out =
       "class <lambda>(torch.nn.Module):\n    def forward(self, arg0_1: \"f32[8, 16]\", arg1_1: "

@@ -1,4 +1,4 @@
-// Types as PyTorch gives them, where the dump states none. Expected: PyTorch's own.
+// The types that PyTorch assigns, where the dump states none. Expected: PyTorch's own.
 #include "base/io/file.hpp"
 #include "graph/text/text.hpp"
 #include "graph/verify.hpp"
@@ -73,7 +73,7 @@ TEST_CASE("import: operands are cast where PyTorch computes in their common type
   CHECK(casts_before("aten.add.Tensor(x, y, alpha = 3)", wide) == "i32[4] ");
   CHECK(casts_before("aten.sub.Tensor(x, y, alpha = 3)", whole) == "f32[4] ");
   CHECK(casts_before("aten.add.Tensor(x, y, alpha = 1)", wide).empty());
-  // A tensor of rank 0 in f64 makes f64 of integers, which a number does not.
+  // A rank-0 tensor in f64 promotes integers to f64; a number does not.
   for (const std::string call : {"mul.Tensor(x, y)", "add.Tensor(x, y)", "div.Tensor(x, y)",
                                  "maximum.default(x, y)", "remainder.Tensor(x, y)"})
     CHECK(type_after("aten." + call, "x: \"i64[4]\", y: \"f64[]\"") == "f64[4]");

@@ -1,4 +1,4 @@
-// What inputs hold at the end where ops write them and the graph's text does not say it.
+// The final contents of inputs that ops write without a statement in the graph's text.
 #include "graph/passes/writes.hpp"
 
 #include "dsl/dsl.hpp"

@@ -28,7 +28,7 @@ def expected(program):
 
 
 def bits(tensor):
-    """The array that stands for a tensor in Piecewise: bf16 is the upper half of the bits of f32."""
+    """Returns the array that represents a tensor in Piecewise: bf16 is the upper half of the bits of f32."""
     if tensor.dtype == "bf16":
         return np.array(np.array(tensor.array, dtype=np.float32, order="C").view(np.uint32) >> 16, dtype=np.uint16)
     return np.array(tensor.array, order="C")  # of rank 0 too

@@ -1,4 +1,4 @@
-"""Random FX programs with writes that are seen through other names, and their text.
+"""Random FX programs with writes that other names observe, and their text.
 
 `Program(seed)` is one of 5 to 40 ops; every third is functional. Values are small whole numbers, so that every order of
 evaluation gives the same bits.
@@ -28,7 +28,7 @@ def overlap(a, b):
 
 
 class Raw(str):
-    """An argument that is printed as it stands."""
+    """An argument that is printed unchanged."""
 
 
 class Impossible(Exception):
@@ -57,7 +57,7 @@ class Program:
         return [n for n, t in self.env.items() if t.array.size and test(t)]
 
     def pick(self, test=lambda t: True):
-        """A tensor's name; the newer, the likelier."""
+        """Returns a tensor's name; newer ones are likelier."""
         names = self.tensors(test)
         if not names:
             raise Impossible
@@ -205,7 +205,7 @@ class Program:
     # Values
 
     def fitting(self, x, strict=False):
-        """Something to combine with x: a number, or a tensor that broadcasts with it (strict: to it)."""
+        """Returns an operand for x: a number, or a tensor that broadcasts with it (strict: to it)."""
         t = self.env[x]
         if self.rng.random() < 0.35:
             return self.rng.choice([1, 2, 3, -1]) if t.dtype == "i64" else self.rng.choice([1, 2, 2.0, -1, 3.0])
@@ -406,7 +406,7 @@ class Program:
         self.emit("higher_order.auto_functionalized_v2", head, items=wanted, **given, **views, _all_bases=bases)
 
     def base_and_view(self, name):
-        """A tensor that has what is written as a part, and which part; the tensor itself if there is none."""
+        """A tensor that contains the written part, and which part; the tensor itself if there is none."""
         for other in self.tensors(lambda t: t.array.flags.c_contiguous):
             a, b = self.env[name].array, self.env[other].array
             if other == name or not overlap(a, b) or self.env[other].dtype != self.env[name].dtype or a.size == b.size:
@@ -470,7 +470,7 @@ class Program:
         return False
 
     def finish(self):
-        """A view is written, what it is a view of is read, and both may leave."""
+        """A view is written, its base is read, and both may be outputs."""
         for _ in range(200):
             if not self.attempt(lambda: self.view(self.written()), 20):
                 continue

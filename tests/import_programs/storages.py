@@ -47,7 +47,7 @@ def no_copy(array, shape):
 
 
 def weak(value, dtype):
-    """A number does not change the type of a tensor, unless it is a float beside integers."""
+    """A number does not change the type of a tensor, unless it is a float and the tensor holds integers."""
     return "f32" if isinstance(value, float) and dtype in ("i64", "b8") else dtype
 
 

@@ -3,7 +3,7 @@
 
     wheel_test.py BUILD     BUILD is the folder of a finished build
 
-All tests run with Debian's Python; some with each other Python that is found. The exit code is 77 where pip reaches no
+All tests run with Debian's Python, and some also with every other Python found. The exit code is 77 where pip reaches no
 index for the packages that build wheels, or for mypy. PW_WHEEL names a wheel for Debian's Python to test instead.
 """
 import os
@@ -23,7 +23,7 @@ from wheels import DEBIAN, build_wheel, interpreters  # noqa: E402
 BUILD = Path(sys.argv[1]).resolve()
 DEBIAN_VERSION = "%d.%d" % sys.version_info[:2]
 VERSION = re.search(r"project\(piecewise VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
-# What every Linux with GCC's run-time library has: that of a manylinux wheel.
+# The libraries that a manylinux wheel may require of every Linux with GCC's run-time library.
 LIBRARIES = {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "libdl.so.2", "libpthread.so.0"}
 NO_INDEX = re.compile(r"Could not find a version|No matching distribution|Temporary failure|Connection|Max retries|Could not fetch")
 

@@ -80,7 +80,7 @@ def check(root):
 
 
 def build_requirements(project, lock):
-    """Yields an offence for each package that builds the wheel in another version than the lock's."""
+    """Yields an offence for each build dependency of the wheel whose version differs from the lock's."""
     number = project[: project.index("[build-system]")].count("\n") + 1
     listed = re.search(r"^requires = \[([^\]]*)\]", project, re.M)[1]
     for requirement in re.findall(r'"([^"]+)"', listed):

@@ -96,7 +96,7 @@ def functions(text):
 
 
 def blanked(text):
-    """Returns the text with spaces where braces mean nothing."""
+    """Returns the text with spaces in place of strings and comments, whose braces mean nothing."""
     return BLANK.sub(lambda part: re.sub(r"[^\n]", " ", part[0]), text)
 
 

@@ -1,4 +1,4 @@
-// What the server says of a text is what `pwr check` says of a file that holds it.
+// The server reports for a text what `pwr check` reports for a file with this text.
 #include "lsp/checks.hpp"
 
 #include <filesystem>
@@ -52,7 +52,7 @@ std::vector<std::string> of_command(const std::string& path) {
   return as_lines(std::move(out));
 }
 
-/// A folder of its own for a test.
+/// A separate folder for a test.
 struct Scratch {
   fs::path path = fs::temp_directory_path() / fs::path("pw-lsp-" + std::to_string(::getpid()));
   Scratch() { fs::create_directories(path); }

@@ -1,4 +1,4 @@
-// Frames come whole out of any stream of bytes.
+// Frames are reassembled from any stream of bytes.
 #include "lsp/frames.hpp"
 
 #include <vector>
@@ -9,7 +9,7 @@
 namespace pw::cli {
 namespace {
 
-/// `next()` until nothing is left; more often than there are bytes would be a loop.
+/// Calls `next()` until nothing is left; more calls than bytes would mean an endless loop.
 std::vector<Frame> drained(FrameReader& frames, std::size_t bytes) {
   std::vector<Frame> out;
   while (auto frame = frames.next()) {
@@ -84,7 +84,7 @@ TEST_CASE("frames: any bytes end in finitely many frames, and a good one is stil
     for (std::uint64_t n = random.below(12); n > 0; --n)
       stream += parts[random.below(parts.size())];
     if (stream.find("1212") != std::string::npos || stream.find("120") != std::string::npos)
-      continue;  // what is awaited has at most 999 bytes
+      continue;  // the awaited body has at most 999 bytes
     ++tried;
     FrameReader frames;
     std::size_t at = 0;
@@ -94,7 +94,7 @@ TEST_CASE("frames: any bytes end in finitely many frames, and a good one is stil
       drained(frames, stream.size());
       at += size;
     }
-    // A header ends, and what it may announce is filled.
+    // Ends a pending header, and fills the body that it may announce.
     frames.feed("\r\n\r\n" + std::string(2000, ' ') + "\r\n\r\n");
     drained(frames, stream.size() + 3000);
     frames.feed(good);

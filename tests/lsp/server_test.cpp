@@ -1,4 +1,4 @@
-// The server answers every request once, whatever it is sent.
+// The server answers every request exactly once, whatever it receives.
 #include "lsp/server.hpp"
 
 #include <algorithm>

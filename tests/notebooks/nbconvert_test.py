@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The notebooks as they are stored: every output is what a code host shows, fits its cell, and nbconvert makes pages of all of them.
+"""The stored notebooks: a code host can show every output, each fits its cell, and nbconvert converts all of them to pages.
 
-Exit 77 without nbconvert (python3-nbconvert), when all that needs none has passed.
+Exit code 77 without nbconvert (python3-nbconvert), after all tests that do not need it passed.
 """
 import json
 import re

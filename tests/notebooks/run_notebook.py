@@ -5,8 +5,8 @@
     run_notebook.py --stored NOTEBOOK…   and where the outputs that the file holds are not those
     run_notebook.py --update NOTEBOOK…   writes the outputs into the files
 
-A file holds what a code host shows: texts, tables and pictures. Of a page that needs its script only the picture is kept. Pictures are compared by
-the words in them: places depend on the version of Graphviz.
+A file holds what a code host shows: texts, tables and pictures. Only the picture of a page that needs its script is kept. Pictures are compared by
+their words, because positions depend on the version of Graphviz.
 """
 import argparse
 import copy

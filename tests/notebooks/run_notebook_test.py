@@ -19,7 +19,7 @@ Page()"""
 
 
 def written(*cells):
-    """The file that --update writes, and what --stored says of it when one of its outputs is another."""
+    """The file that --update writes, and the report of --stored after one of its outputs changed."""
     with tempfile.TemporaryDirectory() as scratch, contextlib.redirect_stderr(io.StringIO()):
         path = Path(scratch) / "scratch.ipynb"
         v4 = nbformat.v4

@@ -1,4 +1,4 @@
-// The library puts norms and activations together from the spellings of ONNX exporters.
+// The library fuses norms and activations from the spellings of ONNX exporters.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -60,7 +60,7 @@ std::vector<float> run(const Graph& graph) {
   return out;
 }
 
-/// The ops of the graph after `o2`, casts, numbers and copies aside.
+/// The ops of the graph after `o2`, except casts, numbers and copies.
 std::string ops_after(Graph& graph) {
   auto report = run_pipeline(graph, library().rules, "o2", library().params, {});
   if (!report) FAIL(render(report.error(), library().context->sources));
@@ -72,7 +72,7 @@ std::string ops_after(Graph& graph) {
   return out;
 }
 
-/// The model becomes these ops, with the numbers that it had.
+/// The model becomes these ops, and its numbers do not change.
 void check_fused(const TestModel& model, const std::string& ops) {
   Graph graph = graph_of_model(model);
   INFO(print_pwg(graph));

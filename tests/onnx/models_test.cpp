@@ -1,4 +1,4 @@
-// ONNX models from the bytes of a file to numbers, and out again.
+// ONNX models from the bytes of a file to numbers, and back to a file.
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -28,7 +28,7 @@ std::string said(const Diagnostics& diagnostics) {
   return out;
 }
 
-/// In one context, into which the library of ops is read once.
+/// All in one context, so that the op library is read once.
 Result<ReadGraph> read(const std::string& bytes, const std::string& file = "model.onnx") {
   static const ContextPtr context = std::make_shared<Context>();
   FxOptions options;
@@ -77,7 +77,7 @@ TestModel weighted() {
   return m;
 }
 
-/// A folder that goes when the test ends.
+/// A folder that is removed when the test ends.
 struct TestFolder {
   std::filesystem::path path =
       std::filesystem::temp_directory_path() / fmt::format("pw-onnx-{}", ::getpid());
@@ -88,7 +88,7 @@ struct TestFolder {
   }
 };
 
-/// A model whose weight lies in another file.
+/// A model whose weight is in another file.
 TestModel external(const std::string& location, const std::string& offset = "4",
                    const std::string& length = "8") {
   TestModel m;

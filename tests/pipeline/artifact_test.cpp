@@ -1,5 +1,5 @@
-// Artifacts: what was rewritten, planned and compiled once runs from one file where there is no
-// compiler, gives the bits of the run it was made from, and is refused where it does not fit.
+// Artifacts: a graph that was rewritten, planned and compiled once runs from one file without a
+// compiler, computes the bits of the original run, and is refused where it does not fit.
 #include "pipeline/run/artifact.hpp"
 
 #include <cstdlib>
@@ -252,7 +252,7 @@ TEST_CASE("artifact: a damaged or wrong file is refused", "[artifact]") {
   RunRequest set = of_artifact(path);
   set.graph.values = {"n=4"};
   CHECK(outcome_of(set).error.find("PW1218: the symbols of an artifact already have values") == 0);
-  // Objects that are not the ones their keys name, in a file that was sealed with them.
+  // Objects that do not match their keys, in a file that was sealed with them.
   std::string broken = bytes;
   const std::size_t elf = broken.find(
       "\x7f"

@@ -1,4 +1,4 @@
-// Every form of graphs is told apart by its content, and goes in by one door.
+// Every form of graph is recognised by its content, and one function reads all forms.
 #include "graph/text/graph_json.hpp"
 #include "graph/text/text.hpp"
 #include "pipeline/load.hpp"

@@ -37,7 +37,7 @@ class Channel {
     arrived_.wait(lock, [&] { return layers_.contains(key) || closed_; });
     return layers_[key];
   }
-  /// Who waits for what never came gets nothing.
+  /// A receiver that waits for a value that never arrives gets nothing.
   void close() {
     const std::scoped_lock lock(mutex_);
     closed_ = true;
@@ -205,7 +205,7 @@ void check_transfer(const std::string& backend, const std::string& mode) {
   CHECK(same_bits(received, alone));
 }
 
-/// Asks for what is not to be had, and keeps the code of the answer.
+/// Requests an unavailable value, and stores the code of the answer.
 class Asker final : public PieceHook {
  public:
   Status before(PieceCall& call) override {

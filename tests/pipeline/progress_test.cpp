@@ -1,4 +1,4 @@
-// What reading and drawing say of how far they are, to whoever listens, however quick they were.
+// The progress that reading and drawing report to a listener, however fast they are.
 #include <map>
 
 #include <fmt/format.h>
@@ -24,14 +24,14 @@ std::string long_chain() {
       nodes, kManyNodes - 1);
 }
 
-/// All that was said, by what was done.
+/// All reports, by activity.
 struct ToldProgress {
   std::map<std::string, std::vector<Progress>> by_what;
   Log log;
   ToldProgress() {
     log.progress = [this](const Progress& progress) { by_what[progress.what].push_back(progress); };
   }
-  /// Rises from word to word, stays within its total, and names what is counted.
+  /// Increases from report to report, stays within its total, and names what is counted.
   void counted(const std::string& what, const std::string& unit, std::size_t total) const {
     INFO(what);
     REQUIRE(by_what.contains(what));

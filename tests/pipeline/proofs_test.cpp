@@ -1,4 +1,4 @@
-// Proofs that are kept, and the rewrites of a run that are proved.
+// Stored proofs, and the proved rewrites of a run.
 #include <cstdlib>
 #include <filesystem>
 #include <set>

@@ -1,4 +1,4 @@
-// Files that a test gives to what reads files.
+// Files that a test passes to readers of files.
 #pragma once
 
 #include <fstream>

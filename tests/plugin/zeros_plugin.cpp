@@ -1,5 +1,5 @@
-// A plugin: a backend of zeros, one of a stored number, the extern `even(number)`, and what runs
-// the op `mine.twice`.
+// A plugin: a backend that returns zeros, one that returns a stored number, the extern
+// `even(number)`, and a host function for the op `mine.twice`.
 #include <cstdlib>
 #include <cstring>
 

@@ -174,7 +174,7 @@ std::size_t wanted() {
   return text == nullptr ? 10 : static_cast<std::size_t>(std::atoi(text));
 }
 
-/// What tells a mutant of a rule from its others.
+/// Identifies a mutant among those of its rule.
 std::string text_of(const Rule& rule) {
   std::string out = rule.name;
   for (const Expr& guard : rule.where) out += "\n" + print(guard);

@@ -148,7 +148,7 @@ def integer_laws(kind):
         lambda a, b, d: (c("lt", c("maximum", a, b), d), c("bitwise_and", c("lt", a, d), c("lt", b, d))),
         lambda a, b, d: (c("maximum", a, c("minimum", b, d)), c("minimum", c("maximum", a, b), c("maximum", a, d))),
         lambda a, b, d: (c("mul", c("abs", a), c("abs", b)), c("abs", c("mul", c("abs", a), b))),
-        # False where bits are shifted out or a rest is lost.
+        # Returns False where bits are shifted out or a remainder is lost.
         lambda a, b, d: (c("shift_right", c("add", a, b), number(1)), c("add", c("shift_right", a, number(1)), c("shift_right", b, number(1)))),
         lambda a, b, d: (c("shift_left", c("shift_right", a, number(1)), number(1)), c("add", a, number(0))),
         lambda a, b, d: (c("shift_right", c("mul", a, number(2)), number(1)), c("add", a, number(0))),

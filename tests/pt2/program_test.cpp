@@ -1,5 +1,5 @@
-// Serialized programs: calls, arguments, results, symbols and writes as the graph has them, and
-// where a mistake is.
+// Serialized programs: their calls, arguments, results, symbols and writes in the graph, and the
+// location of a mistake.
 #include "graph/infer/symbol_fact.hpp"
 #include "graph/verify.hpp"
 #include "import/pt2/pt2.hpp"
@@ -63,7 +63,7 @@ std::string attributes_of(const std::string& argument_json) {
   return begin == std::string::npos ? line : line.substr(begin);
 }
 
-/// Empty where the part is in the text; else the text, for the message.
+/// Returns an empty text if the text contains the part; otherwise the text, for the message.
 std::string missing(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos ? "" : text + " lacks " + part;
 }
@@ -128,7 +128,7 @@ TEST_CASE("pt2: a guard of one symbol narrows its range, and makes sizes one", "
         "2..8");
   CHECK(with_guard("2*(L['x'].size()[0] // 2) == L['x'].size()[0]") == "2..64 by 2");
   CHECK(with_guard("L['x'].size()[0] // 16 == 1") == "16..31");
-  // Neither a range, nor an equality, nor of an input: no use of it.
+  // Neither a range nor an equality nor about an input: it is not used.
   CHECK(with_guard("(L['x'].size()[0] % 4)*(L['x'].size()[0] % 6) == 0") == "2..64");
   CHECK(with_guard("L['x'].size()[0] != 3") == "2..64");
   CHECK(with_guard("L['x'].size()[0] == 4 or L['x'].size()[0] == 5") == "2..64");
@@ -142,7 +142,7 @@ TEST_CASE("pt2: conditions on sizes are checked by runs, and others are reported
     Context& context = done.graph.context();
     if (!checked) return out;
     for (const SizeCondition& condition : done.report.checked) {
-      std::string values;  // of s0 that meet it
+      std::string values;  // values of s0 that satisfy it
       for (std::int64_t s0 = 2; s0 <= 8; ++s0) {
         const auto at = [&](DimId side) {
           return context.dims.constant(context.dims.evaluate(side, {{"s0", s0}}).value());

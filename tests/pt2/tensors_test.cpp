@@ -1,4 +1,4 @@
-// The tensors of PT2 archives: their bytes, and that sizes, places and pickles are not believed.
+// The tensors of PT2 archives: their bytes; sizes, offsets and pickles are not trusted.
 #include "import/pt2/tensors.hpp"
 
 #include <cstring>

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Each command of pwr and its Python function give the same answer on the same input.
 
-The commands are those of `pwr --help`, the functions those of the table in docs/python.md: a command that is not in the table, or that nothing here
+The commands are those of `pwr --help`, and the functions those of the table in docs/python.md. A command that the table lacks, or that no test here
 compares, fails.
 """
 import json
@@ -432,7 +432,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(caught.exception.code, "PW1425")
 
     def compare_doctor(self):
-        # What is loaded for MPI stands beside the program, and is looked for beside the module.
+        # The MPI library is next to the program, but is searched for next to the module.
         others = [[row for row in rows if row["what"] != "MPI"] for rows in (pw.doctor(), self.json("doctor"))]
         self.assertEqual(*others)
         self.assertGreater(len(others[0]), 5)

@@ -1,4 +1,4 @@
-"""Small dumps, one a form or a trap, run as they are and after o2; the expected numbers are computed here with numpy.
+"""Small dumps, one for each form or trap, run unchanged and after o2; the expected numbers are computed here with numpy.
 
 They are data that the project does not contain (PW_SHARED_DATA, or ../shared/data); without them the test is skipped.
 """
@@ -100,7 +100,7 @@ class Case:
 
 
 def lora(x, *rest, **named):
-    """An op nobody knows: tells its arguments apart."""
+    """An unknown op whose result depends on which argument is which."""
     out = x.copy()
     for k, arg in enumerate(rest):
         if arg is not None:
@@ -119,7 +119,7 @@ def my_norm(out, x, w):
 
 
 class Dice:
-    """A stream of numbers that is the same for the same call."""
+    """A stream of numbers that is the same for equal calls."""
 
     def __init__(self):
         self.rolled = 0

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The main job from Python: what `pwr run` does, prints and says, as data."""
+"""The main job in Python: what `pwr run` does, prints and reports, as data."""
 import json
 import os
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The types say what there is: _piecewise.pyi names exactly what the extension module exports, with its signatures, and every public function of
-piecewise is annotated and says what it returns."""
+"""The type stubs are complete: _piecewise.pyi names exactly what the extension module exports, with its signatures, and every public function of
+piecewise is annotated and documents its result."""
 import ast
 import inspect
 import re

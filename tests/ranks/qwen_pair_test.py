@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""One layer of Qwen2-1.5B on two ranks, each with its own graph, in sequence parallelism: both have the same bits, and
-those are the one device's as far as --check asks. Skipped without the dumps or MPI."""
+"""One layer of Qwen2-1.5B on two ranks, each with its own graph, with sequence parallelism: both compute the same bits, and --check accepts them
+against a single device. Skipped without the dumps or MPI."""
 import json
 import os
 import re

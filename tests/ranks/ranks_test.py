@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 from program import BIN, ProgramTest  # noqa: E402
 
-# Counts that ranks do not divide, and one above the captured sizes.
+# Token counts that are not multiples of the ranks, and one above the captured sizes.
 TOKENS = "1,7,16,33"
 LLAMA = ["--layers", "2", "--hidden", "256", "--heads", "8", "--kv-heads", "8", "--ffn", "512", "--vocab", "512"]
 FAMILIES = {"llama": ["llama", *LLAMA], "llama-fp8": ["llama", *LLAMA, "--quant", "fp8"], "mixture": ["moe", *LLAMA, "--experts", "3"]}
@@ -158,7 +158,7 @@ class Mpi(RanksTest):
                 self.assertRegex(stats, rf",{rule},[12],")
 
     def test_one_op_says_how_many_ranks_a_group_has(self):
-        """Another piece has it than those of the group's other ops, and nothing need read it."""
+        """It is in another piece than the group's other ops, and may have no reader."""
         text = """graph g {
   symbol n in 1..64 tokens
   in x: f32[n, 4]
@@ -179,14 +179,14 @@ class Mpi(RanksTest):
                     self.mpi((4, [*args, "--backend", *backend, "--strict", "--ranks", "mpi", "--save", got]))
                     for rank in range(4):
                         self.assertEqual(self.saved(wanted, rank), self.saved(got, rank), f"rank {rank}")
-            # The graph before rewriting has said it, even where a pass takes away what did.
+            # The graph before rewriting reports it, even if a pass removes the cause.
             said = self.pwr(*args, "-p", "dce", "--ranks", "4", "--save", got, "--check").stderr
             self.assertEqual("PW1117" in said, name == "unread", said)
             for rank in range(4):
                 self.assertEqual(self.saved(wanted, rank), self.saved(got, rank), f"rank {rank}")
 
     def test_a_captured_backend_has_the_bits_of_its_own_kernels(self):
-        """Collectives lie between captured pieces; the same kernels without capture are the oracle."""
+        """Collectives run between captured pieces; the same kernels without capture are the oracle."""
         args = self.arguments("llama", 2, "--backend", "cuda", "--driver", "host", "--ranks", "mpi")
         captured, launches = self.path("captured.{rank}.st"), self.path("launches.{rank}.st")
         said = self.mpi((2, [*args, "--save", captured, "--check"])).stderr
@@ -217,7 +217,7 @@ class Mpi(RanksTest):
         self.refused(*args, "rank 0 issues fused_all_reduce", "rank 1 all_reduce over `tp`")
 
     def test_a_range_in_which_one_rank_fuses(self):
-        """Only some sizes differ, and the step to run is of another."""
+        """Only some sizes differ, and the step that runs has another size."""
         text = """use "llm.pwr"
 rule small_sum {
   h = all_reduce(x: T[n, d]){group}
@@ -254,7 +254,7 @@ pipeline ranged { for tokens in ranges(LIMIT) { greedy { small_sum } } }
     # ---- failure
 
     def killed(self, seed, stop=signal.SIGKILL):
-        """One of four ranks at some time of a long run."""
+        """One of four ranks at some point of a long run."""
         draw = random.Random(seed)
         args = self.arguments("llama", 4, "--ranks", "mpi", "--progress", "always", "--steps", self.file("long.steps", "0:16 0.\n" * 20000))
         del args[args.index("--tokens") : args.index("--tokens") + 2]
@@ -329,7 +329,7 @@ class Nccl(RanksTest):
             self.assertEqual((calls[0], calls[-1]), (["init", "2", str(rank)], ["destroy", "0", str(rank)]))
             sent = [(size, peer) for what, size, peer in calls if what == "send"]
             self.assertEqual(sent, [(size, peer) for what, size, peer in calls if what == "receive"])
-            # A sum of 7 tokens that are padded to 8: to each rank the half of [8, 256] in f32 or bf16.
+            # A sum of 7 tokens that are padded to 8: each rank gets half of [8, 256] in f32 or bf16.
             self.assertTrue({("2048", "0"), ("2048", "1")} <= set(sent) or {("4096", "0"), ("4096", "1")} <= set(sent), set(sent))
 
     def test_what_the_launcher_did_not_say(self):
@@ -345,7 +345,7 @@ class Nccl(RanksTest):
 
 class Counts(RanksTest):
     def test_sequence_parallel_norms_and_products_with_collectives(self):
-        """Expects for n layers 2n + 1 norms of parts, 4n products whose rows come or go in parts."""
+        """Expects, for n layers, 2n + 1 norms of parts and 4n products whose rows are gathered from parts or scattered to parts."""
         for layers in (2, 6, 32):
             plain = self.make(f"n{layers}.pwg", "generate", "llama", "--layers", str(layers), "--tp", "2")
             graph = self.file(f"n{layers}.pwg", divided(Path(plain).read_text()))

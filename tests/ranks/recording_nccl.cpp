@@ -1,5 +1,5 @@
-// libnccl as far as ranks need it, between processes of this machine: parts pass through a file
-// that all of them map (PW_NCCL_MEMORY), and every call is a line of PW_NCCL_LOG.RANK.
+// The part of libnccl that ranks need, between processes of this machine: data passes through a
+// file that all of them map (PW_NCCL_MEMORY), and every call is a line of PW_NCCL_LOG.RANK.
 #include <atomic>
 #include <cstddef>
 #include <cstdio>

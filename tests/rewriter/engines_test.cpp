@@ -1,5 +1,5 @@
-// The compiled matcher against the naive one: the same matches in the same order, the same journal,
-// the same final graph, on random graphs and random sets of rules.
+// The compiled matcher compared with the naive one: the same matches in the same order, the same
+// journal, the same final graph, on random graphs and random sets of rules.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -87,7 +87,7 @@ std::string parting(const std::string& naive, const std::string& compiled) {
   return "naive:\n" + naive.substr(from, 1000) + "compiled:\n" + compiled.substr(from, 1000);
 }
 
-/// How many pairs of rules and a graph had each construct, and how often its rules rewrote.
+/// Counts, for each construct, the cases that had it and the rewrites by rules with it.
 class Coverage {
  public:
   void add(const World& world, const RandomRules& rules, const Journal& journal) {
@@ -166,8 +166,8 @@ void compare_engines(std::uint64_t first, std::uint64_t count) {
   if (only == nullptr) coverage.require_all();
 }
 
-/// The rules of a set that are matched node by node, as a pass; empty if there are none. Only where
-/// all rules of a pass are of this kind are users of a result left alone that stands for another.
+/// The rules of a set that are matched node by node, as a pass; empty if there are none. Users of a
+/// result that replaces another are left unchanged only if all rules of a pass are of this kind.
 std::string pass_of_plain_rules(const RandomRules& rules) {
   static const Constructs kOthers{
       Construct::unless,      Construct::recursion,     Construct::many,    Construct::two_lists,

@@ -122,7 +122,7 @@ TEST_CASE("extract: the bound holds where steps are few, and known choices are n
 }
 
 TEST_CASE("extract: equal parts are solved once", "[extract]") {
-  // Eight copies of one problem below a root that needs them all.
+  // Eight copies of a problem below a root that needs all of them.
   std::mt19937_64 random(7);
   const Shape shape{24, 4, 3, false, 30};
   const Problem one = random_problem(random, shape);
@@ -168,8 +168,8 @@ TEST_CASE("extract: thousands of classes above each other need no stack", "[extr
 }
 
 TEST_CASE("extract: what is forgotten is decided anew, several classes together", "[extract]") {
-  // Along a chain each step has a sum, a norm of it that leads to the next, and an op of both
-  // results that is cheaper than the two, but dearer than either: no single class gains by it.
+  // Each step of a chain has a sum, a norm of it that leads to the next step, and an op with both
+  // results that is cheaper than the two, but costs more than either: no single class gains by it.
   constexpr std::size_t kSteps = 12;
   Problem problem;
   ClassIndex sum = problem.add_class(), way = problem.add_class();

@@ -1,5 +1,5 @@
-// Patterns whose parts are matched several times or must be absent, and searches that start from
-// nodes that are given.
+// Patterns whose parts match several times or must be absent, and searches that start from given
+// nodes.
 #include <algorithm>
 
 #include "rewriter/matcher/search.hpp"

@@ -139,12 +139,12 @@ class RuleWriter {
     if (op != "sub" && !out_.rules.empty()) has(Construct::commutative);
     return op;
   }
-  /// An op that may be none of the alphabet, so that rewriting ends more often.
+  /// An op that may be outside the alphabet, so that rewriting terminates more often.
   std::string other() { return pick({"relu", "neg", "abs", "sin", "cos"}); }
 
   // ---- shared patterns
 
-  /// p of one value, q of two, d with two results, c that calls itself.
+  /// p takes one value, q two; d has two results; c calls itself.
   void patterns() {
     const auto one = [&]() -> std::string {
       switch (random_.below(5)) {
@@ -379,7 +379,7 @@ class RuleWriter {
 
   // ---- rules with lists
 
-  /// A name is a list where it is counted.
+  /// A name is a list if it is counted.
   std::string counted(const std::string& name) {
     has(Construct::where);
     return "  where count(" + name + ") >= " + pick({"1", "1", "2", "2", "3"}) + "\n";

@@ -1,4 +1,4 @@
-// A graph for each range of tokens, and the choice among them.
+// A graph for each range of tokens, and the selection among them.
 #include "rewriter/strategies/ranges.hpp"
 
 #include "tests/rewriter/fixture.hpp"

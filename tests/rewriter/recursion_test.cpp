@@ -1,4 +1,4 @@
-// Recursive patterns, fused left sides and equivalences where they meet a graph.
+// Recursive patterns, fused left sides and equivalences, applied to graphs.
 #include "dsl/run_rules.hpp"
 #include "graph/build.hpp"
 #include "tests/rewriter/fixture.hpp"

@@ -114,8 +114,8 @@ pass g = greedy { pair, whole }
 
 TEST_CASE("saturate: in a graph with shared parts the sum of switches counts, not each by itself",
           "[saturate]") {
-  // Six nodes. Each of the two switches alone makes the graph larger, and both together do; only
-  // with the third it has five.
+  // Six nodes. Each of the two switches alone makes the graph larger, and so do both together; only
+  // with the third it has five nodes.
   World world(R"(
 rule left  { y = sin(relu(x))  => y = neg(maximum(x, 0)) }
 rule next  { y = cos(relu(x))  => y = tanh(maximum(x, 0)) }

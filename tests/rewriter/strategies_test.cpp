@@ -126,7 +126,7 @@ pass fueled = repeat (greedy { up } fuel 1 ; greedy { over })
   Graph h = world.graph(eight);
   CHECK(world.run(h, "two").passes.at(0).stop == StopReason::fuel);
   CHECK(h.node_count() == 2);
-  Graph i = world.graph(eight);  // the fuel of a part is full again in each round
+  Graph i = world.graph(eight);  // each round restores the fuel of a part
   CHECK(world.fired(i, "fueled", "up") == 7);
 }
 

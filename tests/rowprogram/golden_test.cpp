@@ -1,5 +1,5 @@
 // Each file of golden/ is a graph, a line of dashes, and the units it is grouped into, with their
-// row programs as text. PW_UPDATE_GOLDEN=1 writes them anew.
+// row programs as text. PW_UPDATE_GOLDEN=1 rewrites them.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

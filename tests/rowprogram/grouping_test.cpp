@@ -1,4 +1,4 @@
-// What becomes one kernel, and in which order kernels run.
+// Which nodes become one kernel, and the order of kernels.
 #include "codegen/rowprogram/grouping.hpp"
 
 #include <map>
@@ -41,7 +41,7 @@ Grouped grouped(const std::string& text, rows::GroupingOptions options = {}) {
   return {context, std::move(*graph), std::move(units)};
 }
 
-/// Every node once, and nothing before what it reads.
+/// Every node occurs once, after the nodes that it reads.
 void check_order(const Grouped& g) {
   std::map<NodeId, std::size_t> unit_of;
   for (std::size_t i = 0; i < g.units.size(); ++i) {
@@ -79,7 +79,8 @@ TEST_CASE("grouping: a path through another op keeps a group apart", "[rowprogra
 }
 
 TEST_CASE("grouping: two groups never wait for each other", "[rowprogram]") {
-  // b and c are one; a and d cannot be too, since d waits for b, which would wait for a.
+  // b and c are one group; a and d cannot be another, because d waits for b, which would wait for
+  // a.
   const Grouped g = grouped(
       "in x: bf16[n, 64], y: bf16[n, 64], w: bf16[64, 64]  a = silu(x)  b = silu(y)  p = mm(a, w)  "
       "q = mm(b, w)  c = b + p  d = a + q  out c, d");

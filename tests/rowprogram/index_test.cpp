@@ -1,4 +1,4 @@
-// Index expressions: what is simplified has the value of what was asked for.
+// Index expressions: a simplified expression has the value of the original.
 #include "codegen/rowprogram/index.hpp"
 
 #include "base/hash.hpp"
@@ -81,7 +81,7 @@ TEST_CASE("index: random expressions keep their value", "[rowprogram]") {
       REQUIRE((range.low <= made.value && made.value <= range.high));
       known.push_back(made);
     }
-    // Another place for the first variable.
+    // Another position for the first variable.
     const Known last = known.back();
     std::vector<std::int64_t> moved = at;
     moved[0] = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(extents[0])));

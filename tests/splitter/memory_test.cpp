@@ -61,7 +61,7 @@ class Exact {
   std::int64_t least_, best_ = 0;
 };
 
-/// A decoder of the kind that is generated, split and planned.
+/// A generated decoder of this family, split and planned.
 MemoryPlan planned(LlamaOptions options) {
   auto context = std::make_shared<Context>();
   REQUIRE(load_op_library(context).has_value());

@@ -56,7 +56,7 @@ TEST_CASE("offsets: random intervals never overlap and are near the lower bound"
 
 namespace {
 
-/// The same of a whole plan, from its slots.
+/// The same for a whole plan, from its slots.
 void check_plan(const MemoryPlan& memory) {
   std::vector<Lifetime> intervals;
   Placement placement;
@@ -88,7 +88,7 @@ TEST_CASE("plan: the toy model", "[splitter]") {
   CHECK(plan->steps[1].reason == "contains splitting op attention");
   check_plan(plan->memory);
   CHECK(plan->memory.slots.size() == 7);
-  CHECK(plan->memory.live_bytes == 3 * 64 * 8 * 4);  // what enters, is inside and leaves a piece
+  CHECK(plan->memory.live_bytes == 3 * 64 * 8 * 4);  // inputs, inner values and outputs of a piece
   CHECK(plan->memory.input_bytes == 64 * 8 * 4);
   CHECK(plan_to_json(*plan, s) == plan_to_json(*plan, s));
   CHECK(plan_to_json(*plan, s).find("\"arena_bytes\"") != std::string::npos);

@@ -133,7 +133,7 @@ TEST_CASE("plan.json: values that share bytes while both are alive are refused",
   const Planned p;
   Plan plan = p.plan;
   std::vector<Slot>& slots = plan.memory.slots;
-  // Two places of their own that are alive at one node.
+  // Two separate slots that are alive at the same node.
   for (std::size_t i = 0; i < slots.size(); ++i)
     for (std::size_t j = i + 1; j < slots.size(); ++j) {
       if (slots[i].storage != slots[i].value || slots[j].storage != slots[j].value ||

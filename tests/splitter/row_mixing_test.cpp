@@ -126,7 +126,7 @@ TEST_CASE("row mixing: ranks have parts of the padded rows", "[splitter]") {
       found(part + "y = all_gather(p){dim = 0, world = 2, group = \"g\"}  s = amax(y){dim = 0}  "
                    "out s") ==
       "node s (amax) mixes rows: it reduces over dim 2*((n) / (2)), whose padding may be anywhere");
-  // Each rank has n rows of its own: the padding lies between those of one and of the next.
+  // Each rank has its own n rows, so the padding is between the rows of one rank and of the next.
   CHECK(found("in x: f32[n, 4]  y = all_gather(x){dim = 0, world = 2, group = \"g\"}  out y") ==
         "node y (all_gather) mixes rows: it has parts of dim n that are padded separately");
   CHECK(found("in x: f32[2 * n, 4]  y = reduce_scatter(x){dim = 0, world = 2, group = \"g\"}  out "

@@ -27,7 +27,7 @@ using namespace pw::test;
 constexpr std::size_t kCallers = 4, kRuns = 40;
 constexpr std::int64_t kWidth = 32;
 
-// Row kernels, a product whose weight is computed of a weight, and an op of the host's.
+// Row kernels, a product whose weight is computed from a weight, and a host op.
 constexpr const char* kModel = R"(
   symbol n in 1..4096 tokens
   op mine.again(...)
@@ -40,7 +40,7 @@ constexpr const char* kModel = R"(
   d = mm(c, w)
   out c, d)";
 
-/// A graph, an executable of it, and what a host function of the thread does in its runs.
+/// A graph, its executable, and the action of the thread's host function during its runs.
 class Model {
  public:
   explicit Model(std::unique_ptr<Backend> backend)
@@ -55,7 +55,7 @@ class Model {
   void compile() { executable_ = backend_->compile(graph_).value(); }
   [[nodiscard]] Backend& backend() const { return *backend_; }
 
-  /// Rows made of a number, times a weight made of another.
+  /// Rows filled with a number, times a weight filled with another.
   [[nodiscard]] std::vector<std::vector<double>> run(std::int64_t rows, const Tensor& weight,
                                                      cpu::FrozenWeights* frozen = nullptr) const {
     Tensor x(DType::f32, {rows, kWidth});
@@ -100,7 +100,7 @@ std::vector<std::unique_ptr<Backend>> engines() {
   return all;
 }
 
-/// Calls work(i, random numbers) in each thread; how often it was false.
+/// Calls work(i, random numbers) in each thread, and counts how often it returns false.
 template <class Work>
 int failures(const Work& work) {
   std::atomic<int> out = 0;
@@ -161,7 +161,8 @@ TEST_CASE("threads: frozen weights are filled by one run, and read by the others
   const auto slots = backend->freeze();
   Model model(std::move(backend));
   model.compile();
-  REQUIRE(slots->inputs().size() >= 3);  // two products, and what makes the weight of one
+  REQUIRE(slots->inputs().size() >=
+          3);  // two products, and the nodes that compute the weight of one
   for (int turn = 0; turn < 5; ++turn) {
     const Tensor weight = weight_of(turn);
     std::vector<std::vector<std::vector<double>>> wanted;
@@ -194,6 +195,6 @@ TEST_CASE("threads: a run within the one that fills frozen weights, and one that
   }
   cpu::FrozenWeights changed(frozen, *slots, {1}), same(frozen, *slots, {});
   CHECK(model.run(5, other, &changed) == model.run(5, other));
-  CHECK(model.run(5, other, &same) != model.run(5, other));  // it was not said that it is another
+  CHECK(model.run(5, other, &same) != model.run(5, other));  // nothing reported that it differs
   CHECK(model.run(5, weight, &frozen) == small);
 }

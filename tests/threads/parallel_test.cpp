@@ -1,4 +1,4 @@
-// Work on several threads: all of it is done, and what a thread throws reaches the caller.
+// Work on several threads: all of it is done, and an exception of a thread reaches the caller.
 #include "tensor/parallel.hpp"
 
 #include <atomic>
@@ -17,7 +17,7 @@ using namespace pw;
 
 namespace {
 
-/// Of the numbers below `count`, added up by parallel_for.
+/// Returns the sum of the numbers below `count`, computed by parallel_for.
 std::int64_t sum_below(std::int64_t count) {
   std::atomic<std::int64_t> sum{0};
   parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -77,7 +77,7 @@ TEST_CASE("parallel: a part that is late holds up no other", "[threads]") {
   constexpr std::int64_t kCount = 64;
   use_threads(2);
   std::atomic<std::int64_t> done{0};
-  bool all = false;  // of the others were done while the first waited
+  bool all = false;  // of the others finished while the first waited
   parallel_for(
       kCount, 1,
       [&](std::int64_t begin, std::int64_t end) {
@@ -114,7 +114,7 @@ TEST_CASE("parallel: loops on threads of another library", "[threads]") {
 #else
 #define PW_HAS_FEATURE(name) 0
 #endif
-#if !PW_HAS_FEATURE(thread_sanitizer)  // which allows a forked process no threads
+#if !PW_HAS_FEATURE(thread_sanitizer)  // which forbids threads in a forked process
 TEST_CASE("parallel: a forked process has threads of its own", "[threads]") {
   CHECK(sum_below(1000) == 499500);
   const ::pid_t child = ::fork();

@@ -39,7 +39,7 @@ std::string rewritten(const RuleSet& rules, Result<Graph> graph, const std::stri
   return std::to_string(report->journal.total()) + " rewrites\n" + print_pwg(*graph);
 }
 
-/// What each job gives alone, and what all give when each has a thread.
+/// The results of each job alone, and of all jobs with a thread each.
 void check_alike(const RuleSet& rules,
                  const std::vector<std::function<std::string(const ContextPtr&)>>& jobs) {
   std::vector<std::string> alone, together(jobs.size());

@@ -48,7 +48,7 @@ class Counts(nn.Module):
 
 
 class Sorted(nn.Module):
-    """A call that stays PyTorch's."""
+    """A call that PyTorch runs."""
 
     def forward(self, x):
         return torch.linalg.qr(x)[1] + 1

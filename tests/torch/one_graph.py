@@ -3,7 +3,7 @@
 
     one_graph.py [NAME…]
 
-Named ops are compared after import, and after the pipeline o2. Text and archive must agree in all ops. DIFFERENCES lists what a door cannot know.
+Named ops are compared after import, and after the pipeline o2. Text and archive must agree in all ops. DIFFERENCES lists the information that an import path lacks.
 Exit codes: 0 all agree, 1 something differs. Models of a missing package are skipped with a message.
 """
 import argparse

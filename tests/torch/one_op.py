@@ -292,7 +292,7 @@ def all_cases():
 
 
 def dumped(function, inputs):
-    """The text, the inputs by name, and the outputs in order with their names."""
+    """Returns the text, the inputs by name, and the outputs in order with their names."""
     module = make_fx(lambda *given: function(*given), tracing_mode="fake")(*[x.clone() for x in inputs])
     results = module(*[x.clone() for x in inputs])
     names = [n.name for n in module.graph.nodes if n.op == "placeholder"]

@@ -1,4 +1,4 @@
-"""Statements of random functions: text with places for earlier values, and the kinds of values that may stand there.
+"""Statements of random functions: text with placeholders for earlier values, and the kinds of values that each accepts.
 
 Places: {0}, {1}, {2} values; {n} a number, {i} a small whole number, {d} a dim, {s} the function's Python number, {m} a mode, {r} a reduction, {b} a bool,
 {q} a rounding mode.

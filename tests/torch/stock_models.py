@@ -267,7 +267,7 @@ MODELS = {
     "mobilevit": vision("MobileViT", size=64, hidden_sizes=[16, 24, 32], neck_hidden_sizes=[8, 16, 24, 32, 40, 48, 64], patch_size=2),
     "poolformer": vision("PoolFormer", hidden_sizes=[8, 16], depths=[1, 1], num_encoder_blocks=2, patch_sizes=[7, 3], strides=[4, 2], padding=[2, 1]),
     "efficientnet": vision("EfficientNet", width_coefficient=0.25, depth_coefficient=0.25, hidden_dim=320),
-    # Sounds and series.
+    # Models for audio and time series.
     "wav2vec2": features("Wav2Vec2", "Wav2Vec2Model", (BATCH, 400), "input_values", [0], **_SPEECH),
     "hubert": features("Hubert", "HubertModel", (BATCH, 400), "input_values", [0], **_SPEECH),
     "whisper_encoder": lambda: whisper(),

@@ -140,7 +140,7 @@ def equal_dims():
     compiled_as_is("halved and doubled", down_and_up, [(torch.randn(3, n),) for n in (6, 10, 16)], 0.9, dynamic=True)
     compiled_as_is("filled up to whole chunks", in_chunks, [(torch.randn(2, n, 3),) for n in (12, 24, 29, 16, 7)], 0.6, dynamic=True)
     compiled_as_is("two symbols of one size", two_names, [(torch.randn(n, 4), torch.randn(n, 4)) for n in (3, 5, 8)], 1.0, dynamic=True)
-    # The sum of halves of unlike forms stays PyTorch's.
+    # PyTorch runs the sum of halves with different forms.
     compiled_as_is("two halves", halves, [(torch.randn(n, 3),) for n in (6, 8, 12)], 0.7, dynamic=True)
 
 

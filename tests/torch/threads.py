@@ -360,7 +360,7 @@ class Frozen(Case):
         together(work)
 
     def test_models_that_share_a_graph(self):
-        """Each has its own packed weights, and they stay."""
+        """Each has its own packed weights, which persist."""
         layers = [nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32)).eval() for _ in range(4)]
         inputs = inputs_of_sizes([3, 20], 32)
         wanted = [answers(layer, inputs) for layer in layers]

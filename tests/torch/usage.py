@@ -191,7 +191,7 @@ class Reports(Case):
 
 class Optimizers(Case):
     def trained(self, make, steps=4):
-        """Weights after some steps, by PyTorch and compiled, and the reports of the compiled step."""
+        """Returns the weights after some steps, in PyTorch and compiled, and the reports of the compiled step."""
         torch._dynamo.reset()
         front.forget()
         models = [Block()]

@@ -1,5 +1,5 @@
-// Reads the vector files: what an op must give for stated inputs. README.md beside this file states
-// the format.
+// Reads the vector files: the results that an op must compute for stated inputs. README.md beside
+// this file states the format.
 #pragma once
 
 #include <string>
@@ -30,8 +30,8 @@ struct CaseFile {
   std::vector<Case> cases;
 };
 
-/// Lists among the attributes are of `dims`. Throws std::runtime_error on a file that is not as
-/// README.md says; a test's own data, so a failure is a bug.
+/// Lists among the attributes are of `dims`. Throws std::runtime_error for a file that README.md
+/// does not describe; it is test data, so this is a bug.
 CaseFile read_case_file(const std::string& path, Dims& dims);
 
 /// Why `actual` is not what is expected, with the worst element; empty when it is near enough.

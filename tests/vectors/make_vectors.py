@@ -75,8 +75,8 @@ def edges(dtype):
     return torch.tensor(values, dtype=torch.float64).to(dtype)
 
 
-# Relative errors: a result that passed one rounding to T more or less than ours is one or two steps of T off. A scale in
-# f32 that follows values rounded to bf16 or f16 is off by as much: 2**16 and 2**13 steps of f32 a step of theirs.
+# Relative errors: a result that passed one rounding to T more or less than ours is one or two steps of T off. An f32 scale computed from values
+# rounded to bf16 or f16 has their error: 2**16 or 2**13 steps of f32 for each of their steps.
 ONE, TWO, THREE = {"ulps": 1}, {"ulps": 2}, {"ulps": 3}
 FP8 = {"ulps": 1, "equal": 0.9}
 
@@ -97,7 +97,7 @@ def rms(x, w, eps):
 
 
 def rms_stored(x, w, eps):
-    """Rounded to the weight's dtype before it and to x's after it, as kernels store it that feed a quantisation."""
+    """Rounded to the weight's dtype before the product and to x's dtype after it, like kernels that feed a quantisation."""
     y = F.rms_norm(x.double(), (x.shape[-1],), None, eps).to(w.dtype)
     return (y.double() * w.double()).to(x.dtype)
 
@@ -124,7 +124,7 @@ def pointwise():
             step = {"ulps": 1 if dtype != F32 else 8, "floor": 1e-30}
             case("silu", label(x), [x], [(F.silu(d).to(dtype), step)])
             case("sigmoid", label(x), [x], [(torch.sigmoid(d).to(dtype), step)])
-            # An exponent of E in f32 is some E steps off, and so is its exponential. F.gelu itself cancels on the left.
+            # The error of an f32 exponent E is about E steps, and so is that of its exponential. F.gelu itself cancels on the left.
             tail = step if dtype != F32 else {"ulps": 128, "floor": 1e-15}
             gelu = d / 2 * torch.special.erfc(-d / 2**0.5)
             assert torch.allclose(gelu, F.gelu(d), rtol=1e-12, atol=1e-12)
@@ -723,7 +723,7 @@ PHILOX = [
 
 
 def exponentials(seeds, places, count):
-    """From the upper 24 bits of two words, in f64. Where u is near 1, its rounding to f32 is many steps of the result."""
+    """From the upper 24 bits of two words, in f64. Near u = 1, the rounding of u to f32 is many steps of the result."""
     out = []
     for seed, at in zip(seeds.tolist(), places.tolist()):
         key = [seed & 2**32 - 1, seed >> 32 & 2**32 - 1]

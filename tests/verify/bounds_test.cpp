@@ -1,6 +1,6 @@
 // Error bounds: what an engine gives lies within them, and they are not far from what it is off by.
-// And what follows for rules: right ones are not refuted for roundings, sums in another order or
-// overflow on the way; wrong ones are.
+// And the consequences for rules: correct ones are not refuted for rounding, another order of sums,
+// or intermediate overflow; wrong ones are.
 #include "verify/bounds.hpp"
 
 #include <cmath>

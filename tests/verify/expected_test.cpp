@@ -1,4 +1,4 @@
-// An output beside what another system says it is: by RMS where nothing else is named.
+// An output compared with that of another system: by RMS unless tolerances are given.
 #include "verify/expected.hpp"
 
 #include <cmath>

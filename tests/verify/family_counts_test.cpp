@@ -1,6 +1,6 @@
-// How often the fusions of pipeline o2 apply to generated decoders of n layers, against what the
-// structure of a layer says: two norms, one activation and one attention, each in front of a
-// linear layer; and the generated graphs, op for op, against dumps of the real models.
+// How often the fusions of pipeline o2 apply to generated decoders of n layers, compared with the
+// structure of a layer: two norms, one activation and one attention, each before a linear layer;
+// and the generated graphs, op for op, compared with dumps of the real models.
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -124,8 +124,8 @@ std::size_t times(const PipelineCounts& counts, const std::vector<std::string>& 
   return sum;
 }
 
-/// What only one of a dump and a generated graph can say: the name of the tokens' symbol and its
-/// range, layers' names, which are numbered here, and what is replicated.
+/// What only a dump or only a generated graph can state: the name and range of the tokens' symbol,
+/// the layers' names, which are numbered here, and which inputs are replicated.
 Graph without_names(const Graph& graph) {
   Graph live = graph.compact();
   live.erase_dead();

@@ -74,7 +74,7 @@ TEST_CASE("rule check: every rule of the library holds on generated graphs", "[v
 TEST_CASE("rule check: the rules of frozen weights hold on generated graphs", "[verify]") {
   const RuleSet rules = checked_rules({"frozen"});
   const Env params = bind_params(rules, {}).value();
-  // A folded weight is a product: it may overflow where the products of the sum did not.
+  // A folded weight is a product, and may overflow where the products of the sum do not.
   RuleCheckOptions folding;
   folding.contents = {Contents::ordinary};
   const std::vector<RuleId> folded = rules.resolve("folded.*"),

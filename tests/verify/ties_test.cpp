@@ -31,7 +31,7 @@ struct TieCase {
     yardstick = std::move(*made);
   }
 
-  /// Of a run that gives these outputs.
+  /// The ties of a run with these outputs.
   NumericReport check(const std::vector<Tensor>& outputs) {
     auto reports = check_but_for_ties({graph, weights, step}, yardstick, {outputs});
     INFO((reports ? std::string() : render(reports.error(), graph.context().sources)));

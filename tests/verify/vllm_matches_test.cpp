@@ -34,7 +34,7 @@ Graph read(const RuleSet& rules, const std::string& path) {
   return std::move(import->graph);
 }
 
-/// The rewrites of these rules, and which they were.
+/// The number of rewrites by these rules, and the rewrites.
 std::size_t count(const PipelineCounts& counts, const std::vector<std::string>& rules,
                   std::string& which) {
   std::size_t sum = 0;

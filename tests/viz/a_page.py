@@ -1,4 +1,4 @@
-"""A page in a real browser, and what its tests ask of it."""
+"""A page in a real browser, with the operations that its tests need."""
 import tempfile
 import time
 import unittest
@@ -71,7 +71,7 @@ class Page(unittest.TestCase):
         actions.perform()
 
     def drawn(self):
-        """How many colours the picture has: a blank canvas has one."""
+        """Returns the number of colours in the picture; a blank canvas has one."""
         return self.driver.execute_script(
             "stage.drawNow(); const c = stage.picture.canvas, d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, seen = new Set();"
             "for (let i = 0; i < d.length; i += 4) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return seen.size;"

@@ -43,7 +43,7 @@ def chromium(width=1400, height=900):
 
 
 def run(program, *arguments):
-    """The program's standard output; its diagnostics end the test."""
+    """Returns the program's standard output; fails the test if the program fails."""
     done = subprocess.run([str(BIN / program), *map(str, arguments)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{program} {' '.join(map(str, arguments))}: {done.stderr}"
     return done.stdout

@@ -67,7 +67,7 @@ class Folded(Page):
         self.assertIn("showing 600 of 722", self.text("#table"))
 
     def test_far_edges_are_counted_among_what_is_drawn(self):
-        """Positions are read by every layer: from far above only the end of an edge, whole when chosen."""
+        """Every layer reads the positions: a far edge shows only its end until it is selected."""
         self.keys("a")
         far = self.driver.execute_script("return stage.places().edges.filter(e => e.far && !e.whole).length")
         self.assertEqual(far, 0)
@@ -245,7 +245,7 @@ class Far(Page):
         cls.arguments = [model, "-q", "-r", rules, "-p", "p", "--most-boxes", "20000"]
 
     def painted(self):
-        """How many pixels have each colour, after all was fitted."""
+        """Counts the pixels of each colour after fitting the picture."""
         return self.driver.execute_script(
             "stage.openAll(); stage.fit(); stage.drawNow(); const c = stage.picture.canvas, d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, seen = {};"
             "for (let i = 0; i < d.length; i += 4) { const k = '#' + [d[i], d[i + 1], d[i + 2]].map(v => v.toString(16).padStart(2, '0')).join(''); seen[k] = (seen[k] || 0) + 1; }"

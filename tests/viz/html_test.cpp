@@ -73,7 +73,7 @@ TEST_CASE("html: one page with every version, its counts and the origin of each 
   CHECK(rewrites[2] == 2);
   CHECK(rewrites[5] == 1);
   CHECK(rewrites[7] == 2);
-  CHECK(rewrites[3] == rewrites[8]);  // what matched is what is gone
+  CHECK(rewrites[3] == rewrites[8]);  // the matched nodes are the removed ones
   CHECK(rewrites[10] == 0);
   CHECK(data["classes"].size() == 4);
   CHECK(data["plan"]["sizes"].size() == 51);

@@ -153,7 +153,7 @@ TEST_CASE("nesting: module paths are groups in groups, equal ones are drawn once
   CHECK(scene.clusters[2].title == "×4 experts.0, experts.1 … experts.3");
   CHECK(scene.clusters[2].parent == 1);
   check_places(scene);
-  // Where there is no room for the nodes, the innermost groups are boxes.
+  // If there is no room for the nodes, the innermost groups are boxes.
   const viz::Scene closed = viz::make_scene(drawn.graph, f, 3);
   CHECK(closed.caption.find("boxes are whole modules") != std::string::npos);
   CHECK(closed.boxes.size() == 3 + 2);  // norm, experts, sum; an input and an output
@@ -207,7 +207,7 @@ TEST_CASE("nesting: edges go forwards at every level, whatever the paths and ver
       }
       deepest = std::max(deepest, depth);
       parts += depth > 0 && group.name.find("(part ") != std::string::npos ? 1 : 0;
-      // Everything in it stands in its sequence once, and reads what stands before.
+      // Every item of a group occurs once in its sequence, and reads only earlier items.
       std::map<std::uint32_t, std::size_t> rank;
       for (std::size_t i = 0; i < group.sequence.size(); ++i) {
         const viz::Unit& unit = group.sequence[i];

@@ -41,7 +41,7 @@ std::size_t stands_for(const viz::Scene& scene) {
   return total;
 }
 
-/// Clusters that stand in no other.
+/// Clusters outside all others.
 std::size_t outermost(const viz::Scene& scene) {
   return static_cast<std::size_t>(
       std::count_if(scene.clusters.begin(), scene.clusters.end(),

@@ -1,4 +1,4 @@
-// Two graphs in one picture, whose nodes are called alike or not.
+// Two graphs in one picture, whose nodes may have the same names or different ones.
 #include "viz/union.hpp"
 
 #include "models/generate.hpp"

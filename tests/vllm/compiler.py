@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Piecewise as the compiler of vLLM's pieces: found through its entry point, PyTorch's numbers, saved and loaded, Inductor for what it refuses.
+"""Piecewise as the compiler of vLLM's pieces: it is found through its entry point, computes PyTorch's numbers, is saved and loaded, and Inductor compiles what it refuses.
 
     compiler.py [TEST…]      run.py describes the environment
 """
@@ -101,7 +101,7 @@ class Case(unittest.TestCase):
         return manager
 
     def compile(self, config, function, *args, cache, sizes=Range(1, 64)):
-        """Compiles one graph as vLLM's backend does; returns the call and what was compiled."""
+        """Compiles one graph like vLLM's backend; returns the call and the compiled pieces."""
         found = []
 
         def backend(graph, inputs):

@@ -1,6 +1,6 @@
 """Lets vLLM's build for CUDA run on a machine without a GPU: an H100 by name, with tensors on the CPU. Import it before vllm.
 
-PW_VLLM_STUB names a shared library in libcuda's place (see run.py), PW_VLLM_WORK a folder for caches and the configs of models. Ops that exist only for
+PW_VLLM_STUB names a shared library that replaces libcuda (see run.py); PW_VLLM_WORK names a folder for caches and model configs. Ops that exist only for
 CUDA can be traced but not run; everything else runs on CPU tensors.
 """
 import ctypes

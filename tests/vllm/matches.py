@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the matches of rules with those of vLLM's own passes, case by case, on the cases of the folder PW_VLLM_PEERS.
 
-    matches.py          all cases, in processes of their own; exit code 77 without the folder
+    matches.py all cases, each in its own process; exit code 77 without the folder
     matches.py --run SCRIPT ARGUMENTS…     one script of the folder, with rules in addition to vLLM's passes
 """
 import collections

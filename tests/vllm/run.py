@@ -4,7 +4,7 @@
     run.py --build build/release [--env build/vllm-env] [--peers DIR] [TEST…]
 
 Makes an environment with vLLM (about 10 minutes, 8 GB), or takes the interpreter that PW_VLLM_PYTHON names. PW_VLLM_PEERS or --peers names a folder with
-cases of vLLM's passes, without which matches.py is skipped. Exit codes: 0 ok, 1 something differs, 77 there is no vLLM.
+cases of vLLM's passes, without which matches.py is skipped. Exit codes: 0 ok, 1 something differs, 77 vLLM is absent.
 """
 import argparse
 import os

@@ -1,4 +1,4 @@
-// The main job from a program of one's own: a graph rewritten, cut, planned, run and checked.
+// The main job in a user's program: rewrites, cuts, plans, runs, and checks a graph.
 #include <iostream>
 
 #include "pipeline/run/run.hpp"
