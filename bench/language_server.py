@@ -69,16 +69,16 @@ def measure(path, text, code):
     client.initialize(rootUri=ROOT.as_uri())
     client.open(path.as_uri(), text)
     begun = time.perf_counter()
-    client.told("textDocument/publishDiagnostics")
+    client.notification("textDocument/publishDiagnostics")
     yield "diagnostics of a new text, during the answers", [time.perf_counter() - begun]
-    asked = list(requests(path.as_uri(), text, code))
-    times = {method: [] for method, _ in asked}
+    query = list(requests(path.as_uri(), text, code))
+    times = {method: [] for method, _ in query}
     for round_number in range(ROUNDS):
         # Each round first types a key at the end of the text, so that nothing of the previous round is reused.
         end = {"line": text.count("\n") + round_number, "character": 0}
         change = [{"range": {"start": end, "end": end}, "text": "\n"}]
         client.notify("textDocument/didChange", textDocument={"uri": path.as_uri(), "version": round_number + 2}, contentChanges=change)
-        for method, params in asked:
+        for method, params in query:
             begun = time.perf_counter()
             answer = client.answer(client.request(method, params))
             times[method].append(time.perf_counter() - begun)

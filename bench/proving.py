@@ -43,7 +43,7 @@ def pwr(cache, *args):
 def main():
     bad = []
 
-    def told(text, seconds, most):
+    def notice(text, seconds, most):
         print(f"{text}: {seconds:.2f} s, may take {most} s: {'holds' if seconds <= most else 'DOES NOT HOLD'}")
         if seconds > most:
             bad.append(text)
@@ -65,11 +65,11 @@ def main():
             fired, left = sum(row["rewrites"] for row in rows), sum(row["left"] for row in rows)
             before = statistics.median(plain)
             print(f"{name}, {LAYERS} layers: {fired} rewrites by {len(rows)} rules, {left} not proved; {before:.2f} s without --prove")
-            told("  more with --prove, nothing kept", statistics.median(cold) - before, MOST_MORE)
-            told("  more with --prove, proofs kept", statistics.median(kept) - before, MOST_MORE)
+            notice("  more with --prove, nothing kept", statistics.median(cold) - before, MOST_MORE)
+            notice("  more with --prove, proofs kept", statistics.median(kept) - before, MOST_MORE)
         seconds, rows = pwr(folder / "library", "prove", "-r", "llm")
-        told(f"the {len(rows)} rules of llm, nothing kept", seconds, MOST_LIBRARY)
-        told("the same, kept", pwr(folder / "library", "prove", "-r", "llm")[0], MOST_LIBRARY)
+        notice(f"the {len(rows)} rules of llm, nothing kept", seconds, MOST_LIBRARY)
+        notice("the same, kept", pwr(folder / "library", "prove", "-r", "llm")[0], MOST_LIBRARY)
     return 1 if bad else 0
 
 

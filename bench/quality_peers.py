@@ -117,8 +117,8 @@ def cuobjdump(*options):
 @lru_cache(maxsize=None)
 def kernels_of(library, arch):
     """Returns (name, symbol, registers, shared bytes) of every kernel of the library."""
-    said = cuobjdump("-arch", arch, "-res-usage", library)
-    found = re.findall(r"Function (\S+):\s+REG:(\d+) STACK:\d+ SHARED:(\d+)", said)
+    messages = cuobjdump("-arch", arch, "-res-usage", library)
+    found = re.findall(r"Function (\S+):\s+REG:(\d+) STACK:\d+ SHARED:(\d+)", messages)
     names = subprocess.run(["c++filt"], input="\n".join(symbol for symbol, *_ in found), capture_output=True, text=True, check=True).stdout
     return [(name, symbol, int(registers), int(shared)) for name, (symbol, registers, shared) in zip(names.splitlines(), found)]
 

@@ -154,7 +154,7 @@ class Report:
         self.lines.append(text)
         print(text, flush=True)
 
-    def told(self, text, holds):
+    def show(self, text, holds):
         self.say(f"* {text}: {'holds' if holds else '**does not hold**'}")
         if not holds:
             self.bad.append(text)
@@ -192,9 +192,9 @@ def decoders(report, folder):
             report.say(f"| {' | '.join(map(str, cells))} |")
     report.say()
     for quant in ("none", "fp8"):
-        report.told(f"32 layers, {quant}: {medians[quant, 32]:.3f} s of {MOST_SECONDS} s", medians[quant, 32] <= MOST_SECONDS)
+        report.show(f"32 layers, {quant}: {medians[quant, 32]:.3f} s of {MOST_SECONDS} s", medians[quant, 32] <= MOST_SECONDS)
         ratio = medians[quant, 64] / medians[quant, 32]
-        report.told(f"64 layers, {quant}: {ratio:.2f} times 32, of {MOST_RATIO}", ratio <= MOST_RATIO)
+        report.show(f"64 layers, {quant}: {ratio:.2f} times 32, of {MOST_RATIO}", ratio <= MOST_RATIO)
 
 
 def endless(report, folder):
@@ -204,7 +204,7 @@ def endless(report, folder):
     runs = [saturated(layer, rules, "endless") for _ in range(ROUNDS)]
     seconds, row = statistics.median(seconds for seconds, _ in runs), runs[0][1]
     report.say("\n## Rules that never end\n\nOne layer with associativity and distributivity, of sums and of products.\n")
-    report.told(
+    report.show(
         f"{seconds:.2f} s of {MOST_ENDLESS} s; ended at `{row['stop']}`, cost {row['cost']} of {row['before']}, no form is below {row['bound']}",
         seconds <= MOST_ENDLESS and row["stop"] != "complete",
     )

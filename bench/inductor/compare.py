@@ -44,8 +44,8 @@ class Side:
     def line(self):
         text = self.process.stdout.readline()
         if not text:
-            said = self.process.communicate()[1].strip().splitlines() or ["no output"]
-            raise Unavailable(f"ended with {self.process.returncode}: {said[-1][:160]}")
+            messages = self.process.communicate()[1].strip().splitlines() or ["no output"]
+            raise Unavailable(f"ended with {self.process.returncode}: {messages[-1][:160]}")
         return text
 
     def seconds(self, *request):
@@ -63,15 +63,15 @@ def sample(ask, repeats):
     return ask(repeats)
 
 
-def medians(asks, samples):
+def medians(requests, samples):
     """Returns the medians of each `ask(runs)`, called in turns."""
     repeats = []
-    for ask in asks:
+    for ask in requests:
         ask(2)
         repeats.append(max(1, round(SAMPLE_S / max(ask(2), 1e-7))))
-    times = [[] for _ in asks]
+    times = [[] for _ in requests]
     for _ in range(samples):
-        for i, ask in enumerate(asks):
+        for i, ask in enumerate(requests):
             times[i].append(sample(ask, repeats[i]))
     return [statistics.median(t) for t in times]
 
@@ -120,16 +120,16 @@ def table(rows):
 
 def promises(rows):
     ratios = [row["theirs"] / row["ours"] for row in rows.values()]
-    asked = [("graphs measured", len(ratios), CASES, "d")]
+    query = [("graphs measured", len(ratios), CASES, "d")]
     if ratios:
-        asked += [
+        query += [
             ("geometric mean of the ratios", math.exp(statistics.fmean(map(math.log, ratios))), MEAN, ".2f"),
             ("smallest ratio", min(ratios), LEAST, ".2f"),
         ]
     lines = ["| must hold | measured | at least | |", "|---|---:|---:|---|"]
-    for what, measured, least, form in asked:
+    for what, measured, least, form in query:
         lines.append(f"| {what} | {measured:{form}} | {least:g} | {'ok' if measured >= least else '**short**'} |")
-    return lines, all(measured >= least for _, measured, least, _ in asked)
+    return lines, all(measured >= least for _, measured, least, _ in query)
 
 
 def described(rows):

@@ -21,8 +21,8 @@ def call(command, limit=1800, **options):
     except subprocess.TimeoutExpired:
         raise Unavailable(f"took more than {limit} s") from None
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
-        raise Unavailable(f"ended with {done.returncode}: {said[-1][:160]}")
+        messages = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
+        raise Unavailable(f"ended with {done.returncode}: {messages[-1][:160]}")
     return done.stdout
 
 

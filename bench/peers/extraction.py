@@ -130,8 +130,8 @@ def extract(pwr, file, *options):
 
 def line(file, own, cbc):
     above = own["cost"] / cbc["cost"] - 1 if cbc and cbc["cost"] else 0
-    told = f"{cbc['cost']:.10g} | {cbc['bound']:.10g} | {cbc['time_s']:.2f} s | {100 * above:.2f} %" if cbc else "| | | "
-    return above, f"| {file.stem} | {own['nodes']} | {own['cost']:.10g} | {own['bound']:.10g} | {own['time_s']:.2f} s | {told} |"
+    notice = f"{cbc['cost']:.10g} | {cbc['bound']:.10g} | {cbc['time_s']:.2f} s | {100 * above:.2f} %" if cbc else "| | | "
+    return above, f"| {file.stem} | {own['nodes']} | {own['cost']:.10g} | {own['bound']:.10g} | {own['time_s']:.2f} s | {notice} |"
 
 
 def main():

@@ -38,7 +38,7 @@ TEST_CASE("loops: fuel, or one direction only, is not a loop", "[analysis]") {
   CHECK(loops(kTwice + "pass p = once { twice, sum }").empty());
 }
 
-TEST_CASE("loops: a repetition is asked about all its rules", "[analysis]") {
+TEST_CASE("loops: a repetition is checked with all its rules", "[analysis]") {
   CHECK(loops(kTwice + "pass p = repeat (greedy { twice } ; greedy { sum })").size() == 1);
   CHECK(loops(kTwice + "pass p = repeat (greedy { twice } ; greedy { sum }) fuel 3").empty());
 }

@@ -118,7 +118,7 @@ pass p = greedy { general, special }
   CHECK(all[0].rules == std::vector<std::string>{"general", "special"});
   CHECK(all[0].diagnostic.code == "PW1151");
   require_reproduced(text, all[0]);
-  CHECK(overlaps(text).empty());  // said once
+  CHECK(overlaps(text).empty());  // reported once
 }
 
 TEST_CASE("shadows: a rule that is narrower in front of it casts none", "[analysis]") {

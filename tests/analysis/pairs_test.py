@@ -24,16 +24,16 @@ class Pairs(unittest.TestCase):
 
     def finds(self, file, kind, names, code, expected):
         """Checks the only warning of a file and its test, which passes with the stated count and with no other."""
-        status, _, said = pwr("check", "--no-proof", PAIRS / file, "--tests", self.found)
-        self.assertEqual((status, said.count("warning[")), (0, 1), said)
-        self.assertIn(f"warning[{code}]", said)
+        status, _, messages = pwr("check", "--no-proof", PAIRS / file, "--tests", self.found)
+        self.assertEqual((status, messages.count("warning[")), (0, 1), messages)
+        self.assertIn(f"warning[{code}]", messages)
         _, listed, _ = pwr("check", "--no-proof", PAIRS / file, "--format", "json")
         rows = [row for row in json.loads(listed) if row["kind"] == kind]
         self.assertEqual([sorted(row["name"].split(", ")) for row in rows], [sorted(names)])
         self.assertIn(rows[0]["test"], self.found.read_text(encoding="utf-8"))
         text = self.found.read_text(encoding="utf-8")
         self.assertIn(expected, text)
-        self.assertIn(expected, said)
+        self.assertIn(expected, messages)
         status, out, _ = pwr("test", self.found)
         self.assertEqual(status, 0, out)
         self.assertIn("1 test, 0 failed", out)
@@ -52,8 +52,8 @@ class Pairs(unittest.TestCase):
     def test_over_decides_an_overlap(self):
         text = (PAIRS / "overlap.pwr").read_text(encoding="utf-8")
         self.found.write_text(text.replace("rule sum_then_relu {", "rule sum_then_relu over product_then_sum {"), encoding="utf-8")
-        status, _, said = pwr("check", "--no-proof", self.found)
-        self.assertEqual((status, said.count("warning[")), (0, 0), said)
+        status, _, messages = pwr("check", "--no-proof", self.found)
+        self.assertEqual((status, messages.count("warning[")), (0, 0), messages)
 
     def test_a_rule_in_the_shadow(self):
         text = self.finds("shadow.pwr", "shadow", ["any_silu", "silu_of_halves"], "PW1151", "any_silu == 1, silu_of_halves == 0")
@@ -62,33 +62,33 @@ class Pairs(unittest.TestCase):
     def test_out_of_the_shadow(self):
         text = (PAIRS / "shadow.pwr").read_text(encoding="utf-8")
         self.found.write_text(text.replace("rule silu_of_halves {", "rule silu_of_halves over any_silu {"), encoding="utf-8")
-        status, _, said = pwr("check", "--no-proof", self.found)
-        self.assertEqual((status, said.count("warning[")), (0, 0), said)
+        status, _, messages = pwr("check", "--no-proof", self.found)
+        self.assertEqual((status, messages.count("warning[")), (0, 0), messages)
 
     def test_a_pass_that_loops(self):
         text = self.finds("loop.pwr", "loop", ["sum", "twice"], "PW1152", " > 8")
         self.fails_with(text, " > 8", " <= 8")
 
     def test_a_result_that_depends_on_order(self):
-        status, table, said = pwr("fuzz-order", PAIRS / "order.pwg", "-r", PAIRS / "order.pwr", "-p", "readers", "--all", "-o", self.found)
-        self.assertEqual(status, 1, said)
+        status, table, messages = pwr("fuzz-order", PAIRS / "order.pwg", "-r", PAIRS / "order.pwr", "-p", "readers", "--all", "-o", self.found)
+        self.assertEqual(status, 1, messages)
         self.assertIn("neg_and_exp", table)
-        self.assertIn("has 3 of 11 nodes", said)
+        self.assertIn("has 3 of 11 nodes", messages)
         text = self.found.read_text(encoding="utf-8")
         status, out, _ = pwr("test", self.found)
         self.assertEqual(status, 0, out)
         self.fails_with(text, "relu_and_neg == 1", "relu_and_neg == 2")
 
     def test_no_order_matters(self):
-        status, table, said = pwr("fuzz-order", PAIRS / "order.pwg", "-r", PAIRS / "loop.pwr", "-p", "twice", "--orders", "7", "--format", "json")
-        self.assertEqual(status, 0, said)
+        status, table, messages = pwr("fuzz-order", PAIRS / "order.pwg", "-r", PAIRS / "loop.pwr", "-p", "twice", "--orders", "7", "--format", "json")
+        self.assertEqual(status, 0, messages)
         self.assertEqual(len(json.loads(table)["orders"]), 8)
 
 
 class Library(unittest.TestCase):
     def test_the_rules_are_without_a_warning(self):
-        _, _, said = pwr("check", "--no-proof", "rules/llm.pwr")
-        self.assertNotIn("warning[PW115", said)
+        _, _, messages = pwr("check", "--no-proof", "rules/llm.pwr")
+        self.assertNotIn("warning[PW115", messages)
 
 
 if __name__ == "__main__":

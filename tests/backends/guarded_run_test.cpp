@@ -44,8 +44,9 @@ TEST_CASE("guarded run: the status is the program's, and its words are in the lo
   CHECK(read_file(log).value() == folder.path() + "\n");
 }
 
-TEST_CASE("guarded run: what takes too long or says too much is ended with its children",
-          "[backends]") {
+TEST_CASE(
+    "guarded run: a command that takes too long or prints too much is ended with its children",
+    "[backends]") {
   const PrivateFolder folder;
   const std::string log = folder.path() + "/log";
   std::string pid;

@@ -156,7 +156,7 @@ TEST_CASE("mapped file: other bus errors keep their handler", "[backends]") {
         }) == 0);
 }
 
-TEST_CASE("mapped file: a handler that was set since the last file is asked first", "[backends]") {
+TEST_CASE("mapped file: a handler that was set since the last file is called first", "[backends]") {
   const OnesFile file("first"), second("second"), other("other");
   // As Python's faulthandler does: it puts back what was there before, and raises the signal.
   static struct sigaction before;

@@ -133,7 +133,7 @@ TEST_CASE("numerics: every rounding boundary goes to the nearest, ties to even",
   }
 }
 
-TEST_CASE("numerics: random doubles and floats round as the search says", "[backends]") {
+TEST_CASE("numerics: random doubles and floats round as the search finds", "[backends]") {
   for (const Format& format : kFormats) {
     const std::vector<Number> numbers = positives(format);
     Random random(17);

@@ -1,6 +1,6 @@
-// An element's value depends neither on its place nor on its neighbours, so that a row says the
-// same wherever it stands in a step: the first of a vector, what is left over behind whole vectors,
-// or next to rows of padding.
+// An element's value depends neither on its place nor on its neighbours, so that a row determines
+// the same wherever it stands in a step: the first of a vector, what is left over behind whole
+// vectors, or next to rows of padding.
 #include <bit>
 #include <cmath>
 #include <cstring>

@@ -232,7 +232,7 @@ TEST_CASE("named tensors: keys with digits, exact ones first", "[backends]") {
   CHECK(!TensorMap::parse("", "m.json"));
 }
 
-TEST_CASE("named tensors: inputs get tensors of their dtype and extents, or it is said why not",
+TEST_CASE("named tensors: inputs get tensors of their dtype and extents, or the reason is reported",
           "[backends]") {
   const Graph graph = graph_of(
       "symbol n in 1..64 tokens  in x: f32[n, 2]  in weight w0: f32[2], w1: f32[2]  y = x * w0  z "

@@ -190,7 +190,7 @@ TEST_CASE("hostile: a graph cannot name a compiled kernel by itself", "[cpu]") {
   CHECK(refused.error().front().code == "PW1201");
 }
 
-TEST_CASE("cpu: without a compiler everything runs on eager, and the report says so", "[cpu]") {
+TEST_CASE("cpu: without a compiler everything runs on eager, and the report states it", "[cpu]") {
   const char* path = std::getenv("PATH");
   const char* cxx = std::getenv("CXX");
   const std::string saved_path = path ? path : "", saved_cxx = cxx ? cxx : "";

@@ -84,7 +84,7 @@ TEST_CASE("cpu: every op with a body has the interpreter's bits on all vectors",
   if (have_compiler()) check_bits_on_vectors(std::numeric_limits<std::size_t>::max());
 }
 
-TEST_CASE("cpu: an op that fits no row program runs on eager, and the report says why", "[cpu]") {
+TEST_CASE("cpu: an op that fits no row program runs on eager, and the report states why", "[cpu]") {
   if (!have_compiler()) return;
   const Graph graph = graph_of(
       "symbol n in 1..64 tokens  in a: f32[n, 8], b: f32[8, 4]  c = mm(a, b)  y = silu(c)  out y");

@@ -302,7 +302,7 @@ TEST_CASE("cpu: functions in a kernel are those of the interpreter, for any numb
   }
 }
 
-TEST_CASE("cpu: what all heads of a row read is told apart into pairs once", "[cpu][diff]") {
+TEST_CASE("cpu: what all heads of a row read is split into pairs once", "[cpu][diff]") {
   if (!have_compiler()) return;
   Both both;
   const auto whole = [](std::int64_t i) { return static_cast<float>(i * 7 % 13 - 6); };

@@ -70,7 +70,7 @@ TEST_CASE("trivial array: holds what a vector holds, however it is grown and cut
   CHECK(array.capacity() == 0);
 }
 
-TEST_CASE("trivial array: asked for more than there is, it says so and stays as it is", "[base]") {
+TEST_CASE("trivial array: a request that is too large is reported and changes nothing", "[base]") {
   TrivialArray<Pair> array;
   array.push_back({1, 2});
   CHECK_THROWS_AS(array.reserve(static_cast<std::size_t>(-1)), std::bad_alloc);

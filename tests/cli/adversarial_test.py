@@ -217,14 +217,14 @@ class Adversarial(ProgramTest):
             stderr=subprocess.PIPE,
             preexec_fn=lambda: SANITIZED or resource.setrlimit(resource.RLIMIT_DATA, (MEGABYTES << 20, MEGABYTES << 20)),
         )
-        said = process.stderr.read().decode(errors="replace")
+        messages = process.stderr.read().decode(errors="replace")
         process.stderr.close()
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        self.assertIn(process.returncode, (0, 3), said)
+        self.assertIn(process.returncode, (0, 3), messages)
         if not SANITIZED:
             self.assertLess(used.ru_utime + used.ru_stime, SECONDS)
-        return process.returncode, said
+        return process.returncode, messages
 
     def test_onnx(self):
         for name, size in (("holes", 1 << 40), ("shared", 1 << 26)):
@@ -232,18 +232,18 @@ class Adversarial(ProgramTest):
                 file.truncate(size)
         for name, make in ONNX.items():
             with self.subTest(name):
-                code, said = self.pwr_within("import", self.file("model.onnx", make()), "-o", self.path("out.pwg"))
+                code, messages = self.pwr_within("import", self.file("model.onnx", make()), "-o", self.path("out.pwg"))
                 if name in REFUSED:
                     self.assertEqual(code, 3)
-                    self.assertIn(REFUSED[name], said)
+                    self.assertIn(REFUSED[name], messages)
 
     def test_safetensors(self):
         graph = self.file("g.pwg", GRAPH)
         for name, make in SAFETENSORS.items():
             with self.subTest(name):
-                code, said = self.pwr_within("run", graph, "--weights", self.file("w.safetensors", make()), "--tokens", "3")
+                code, messages = self.pwr_within("run", graph, "--weights", self.file("w.safetensors", make()), "--tokens", "3")
                 self.assertEqual(code, 3)
-                self.assertIn("PW1271", said)
+                self.assertIn("PW1271", messages)
 
     def test_pt2(self):
         graph = self.file("g.pwg", GRAPH)

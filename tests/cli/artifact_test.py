@@ -96,8 +96,8 @@ class Artifact(ProgramTest):
         for wrong in (f'"{name}": "x"', f'"x": "{key}"', f'"{name}": 3', f'"{name}": null'):
             changed = manifest.replace(f'"{name}": "{key}"'.encode(), wrong.encode()).ljust(len(manifest))  # white space at its end
             body = whole[:at] + changed + whole[at + len(manifest) : -64]
-            said = self.refused(body + hashlib.sha256(body).hexdigest().encode())
-            self.assertIn("a name in its manifest is not a digest", said)
+            messages = self.refused(body + hashlib.sha256(body).hexdigest().encode())
+            self.assertIn("a name in its manifest is not a digest", messages)
 
     def test_it_runs_without_its_native_code(self):
         path = self.artifact("cpu")

@@ -74,9 +74,9 @@ class Mistakes(ProgramTest):
     def test_names_of_shared_patterns_are_those_that_were_written(self):
         rules = self.file("inner.pwr", "pattern inner(x) -> y { h = relu(x)  y = neg(h) }\nrule r { y = inner(x)  z = exp(y) => z = sin(x) }\n")
         graph = self.file("inner.pwg", "graph g {\n  in x: f32[4]\n  h = relu(x)\n  y = neg(h)\n  z = exp(y)\n  out z, h\n}\n")
-        told = self.pwr("explain", "r", graph, "-r", rules, code=1).stdout
-        self.assertIn("`h` is consumed by this rule, but it is also an output of the graph", told)
-        self.assertNotRegex(told, r"\w#\d")
+        notice = self.pwr("explain", "r", graph, "-r", rules, code=1).stdout
+        self.assertIn("`h` is consumed by this rule, but it is also an output of the graph", notice)
+        self.assertNotRegex(notice, r"\w#\d")
 
     def test_the_library_does_not_warn(self):
         model = self.make("model.json", "generate", "llama", "--layers", "1")
@@ -114,8 +114,8 @@ class ExitCodes(ProgramTest):
         self.assertEqual(process.returncode, 130)
 
     def test_they_are_those_of_the_help(self):
-        told = " ".join(self.pwr("--help").stdout.split())
-        self.assertIn("0 ok, 1 negative answer, 2 usage, 3 invalid input, 4 numeric mismatch, 5 missing capability, 70 internal error, 130", told)
+        notice = " ".join(self.pwr("--help").stdout.split())
+        self.assertIn("0 ok, 1 negative answer, 2 usage, 3 invalid input, 4 numeric mismatch, 5 missing capability, 70 internal error, 130", notice)
 
 
 class OtherFiles(ProgramTest):
@@ -146,10 +146,10 @@ class OtherFiles(ProgramTest):
             "a dump of torch.fx": "examples/tiny-decoder.fx.txt",
         }.items():
             with self.subTest(kind=kind):
-                told = self.pwr("check", path, code=3).stderr
-                self.assertEqual(told.count("error["), 1, told)
-                self.assertIn(f"error[PW0464]: this is {kind}", told)
-                self.assertLess(len(told), 300)
+                notice = self.pwr("check", path, code=3).stderr
+                self.assertEqual(notice.count("error["), 1, notice)
+                self.assertIn(f"error[PW0464]: this is {kind}", notice)
+                self.assertLess(len(notice), 300)
 
     def test_as_a_graph(self):
         plan = self.path("plan.json")
@@ -158,12 +158,12 @@ class OtherFiles(ProgramTest):
         del others["a zip file"]  # which may be a .pt2: PW0530
         for kind, path in {**others, "a JSON document of the format piecewise.plan/1": plan}.items():
             with self.subTest(kind=kind):
-                told = self.pwr("stats", path, code=3).stderr
-                self.assertEqual(told.count("error["), 1, told)
-                self.assertIn(f"error[PW0481]: this is {kind}", told)
-        told = self.pwr("stats", self.file("r.pwr", RULES), code=3).stderr
-        self.assertIn("these are rules, but a graph is expected", told)
-        self.assertEqual(told.count("error["), 1)
+                notice = self.pwr("stats", path, code=3).stderr
+                self.assertEqual(notice.count("error["), 1, notice)
+                self.assertIn(f"error[PW0481]: this is {kind}", notice)
+        notice = self.pwr("stats", self.file("r.pwr", RULES), code=3).stderr
+        self.assertIn("these are rules, but a graph is expected", notice)
+        self.assertEqual(notice.count("error["), 1)
 
     def test_as_anything_else(self):
         graph, json_graph = self.file("g.pwg", GRAPH), self.file("g.json", '{"format": "piecewise.graph/1", "inputs": []}')
@@ -178,18 +178,18 @@ class OtherFiles(ProgramTest):
             ["run", graph, "--weights", png],
         ):
             with self.subTest(args=args):
-                told = self.pwr(*args, code=3).stderr
-                self.assertIn("this is a PNG picture", told)
-                self.assertEqual(told.count("error["), 1, told)
+                notice = self.pwr(*args, code=3).stderr
+                self.assertIn("this is a PNG picture", notice)
+                self.assertEqual(notice.count("error["), 1, notice)
         for args in (["report", "--diff"], ["plan", "--diff"]):
-            told = self.pwr(*args, json_graph, json_graph, code=3).stderr
-            self.assertIn("error[PW0005]: this is a JSON document of the format piecewise.graph/1", told)
+            notice = self.pwr(*args, json_graph, json_graph, code=3).stderr
+            self.assertIn("error[PW0005]: this is a JSON document of the format piecewise.graph/1", notice)
         self.assertIn("PW1280", self.pwr("report", "--diff", plain, plain, code=3).stderr)
 
     def test_mistakes_in_rules_are_still_told_at_their_place(self):
-        told = self.pwr("check", self.file("bad.pwr", "rule r { y = relu(x => y = x }\n"), code=3).stderr
-        self.assertIn("bad.pwr:1:", told)
-        self.assertNotIn("PW0464", told)
+        notice = self.pwr("check", self.file("bad.pwr", "rule r { y = relu(x => y = x }\n"), code=3).stderr
+        self.assertIn("bad.pwr:1:", notice)
+        self.assertNotIn("PW0464", notice)
 
 
 class Help(ProgramTest):
@@ -326,9 +326,9 @@ class Progress(ProgramTest):
 
     def test_rate_and_time_left(self):
         files = [word for name in ("norm", "norm_quant", "rope") for word in ("-r", f"rules/{name}.pwr")]
-        told = self.on_a_terminal("verify", *files, code=1)  # two rules of norm.pwr may overflow
-        self.assertRegex(told, r"judging: \d+ of \d+ rules, \d+(\.\d)?/s, \d+(\.\d)? s left")
-        self.assertTrue(re.split(r"\r\x1b\[K", told)[-1].strip() == "" or told.endswith("\r\n"), "the line is taken away")
+        notice = self.on_a_terminal("verify", *files, code=1)  # two rules of norm.pwr may overflow
+        self.assertRegex(notice, r"judging: \d+ of \d+ rules, \d+(\.\d)?/s, \d+(\.\d)? s left")
+        self.assertTrue(re.split(r"\r\x1b\[K", notice)[-1].strip() == "" or notice.endswith("\r\n"), "the line is taken away")
 
     def test_only_where_it_is_asked_for(self):
         command = ("opt", self.large, "-r", "llm", "-p", "o2", "-o", self.path("out.pwg"))
@@ -375,10 +375,10 @@ class Reports(ProgramTest):
         for line in (line for line in text.splitlines() if line.startswith("|")):
             self.assertTrue(line.endswith("|"), line)
         self.pwr("report", "--diff", before, before)
-        told = self.pwr("report", "--diff", before, after, code=1).stdout
-        self.assertRegex(told, r"(?m)^Overview: − .*38 nodes before, 38 after")
-        self.assertRegex(told, r"(?m)^Overview: \+ .*38 nodes before, 30 after")
-        self.assertRegex(told, r"(?m)^Memory.* → ")
+        notice = self.pwr("report", "--diff", before, after, code=1).stdout
+        self.assertRegex(notice, r"(?m)^Overview: − .*38 nodes before, 38 after")
+        self.assertRegex(notice, r"(?m)^Overview: \+ .*38 nodes before, 30 after")
+        self.assertRegex(notice, r"(?m)^Memory.* → ")
 
     def test_junit_of_verify(self):
         rules = self.file("two.pwr", "rule good { y = relu(relu(x)) => y = relu(x) }\nrule bad { y = relu(x) => y = neg(x) }\n")

@@ -47,8 +47,8 @@ def plain(name):
 
 def backends():
     """Returns the backends that `pwr doctor` lists."""
-    told = subprocess.run([BIN / "pwr", "doctor", "--format", "json"], check=True, capture_output=True, text=True).stdout
-    names = {row["what"].removeprefix("backend ") for row in json.loads(told) if row["what"].startswith("backend ")}
+    notice = subprocess.run([BIN / "pwr", "doctor", "--format", "json"], check=True, capture_output=True, text=True).stdout
+    names = {row["what"].removeprefix("backend ") for row in json.loads(notice) if row["what"].startswith("backend ")}
     assert names >= {"eager", "cpu", "cuda", "interpreter"}, names
     return names
 
@@ -205,9 +205,9 @@ class Manual(ProgramTest):
         for command in ([], ["run"]):
             page = Path(self.path("-".join(["man1/pwr", *command]) + ".1")).read_text()
             self.assertEqual(self.pwr("man", *command).stdout, page)
-        said = self.pwr("man", "runn", code=2).stderr
-        self.assertIn("there is no command `runn`", said)
-        self.assertIn("did you mean `run`?", said)
+        messages = self.pwr("man", "runn", code=2).stderr
+        self.assertIn("there is no command `runn`", messages)
+        self.assertIn("did you mean `run`?", messages)
 
 
 if __name__ == "__main__":

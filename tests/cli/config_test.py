@@ -151,13 +151,13 @@ class Config(ProgramTest):
         self.assertIn("not in", self.here("g.pwg", program="pwviz", toml="[pwviz]\nview = 'sideways'\n", code=2).stderr)
 
     def test_every_unknown_key_is_told_with_its_place_and_a_near_name(self):
-        said = self.here("opt", "g.pwg", toml="# mine\nruless = 'llm'\n\n[run]\n  tokns = 3\n[runn]\n\"é\" = 1\n", code=2).stderr
-        self.assertRegex(said, r"error\[PW1502\]: there is no option `ruless`\n +--> piecewise.toml:2:1")
-        self.assertIn("did you mean `rules`?", said)
-        self.assertRegex(said, r"there is no option `tokns` of `run`\n +--> piecewise.toml:5:3")
-        self.assertIn("did you mean `tokens`?", said)
-        self.assertRegex(said, r"there is no command or option `runn`\n +--> piecewise.toml:6:")
-        self.assertIn("did you mean `run`?", said)
+        messages = self.here("opt", "g.pwg", toml="# mine\nruless = 'llm'\n\n[run]\n  tokns = 3\n[runn]\n\"é\" = 1\n", code=2).stderr
+        self.assertRegex(messages, r"error\[PW1502\]: there is no option `ruless`\n +--> piecewise.toml:2:1")
+        self.assertIn("did you mean `rules`?", messages)
+        self.assertRegex(messages, r"there is no option `tokns` of `run`\n +--> piecewise.toml:5:3")
+        self.assertIn("did you mean `tokens`?", messages)
+        self.assertRegex(messages, r"there is no command or option `runn`\n +--> piecewise.toml:6:")
+        self.assertIn("did you mean `run`?", messages)
 
     def test_wrong_values_are_told_with_their_place(self):
         for toml, reason in (
@@ -171,9 +171,9 @@ class Config(ProgramTest):
             ("[run]\npipeline = ''\n", "`pipeline` takes a non-empty string"),
             ("[run]\ndefine = { tp = [{}] }\n", "`tp` takes a string or number"),
         ):
-            said = self.here("run", "g.pwg", toml=toml, code=2).stderr
-            self.assertRegex(said, r"error\[PW1504\]: " + reason)
-            self.assertIn("--> piecewise.toml:2:", said)
+            messages = self.here("run", "g.pwg", toml=toml, code=2).stderr
+            self.assertRegex(messages, r"error\[PW1504\]: " + reason)
+            self.assertIn("--> piecewise.toml:2:", messages)
 
     def test_no_toml_is_told_with_its_place(self):
         for toml in (
@@ -192,9 +192,9 @@ class Config(ProgramTest):
             "a = " + "[" * 3000,
             "x=" + "{a=" * 900,
         ):
-            said = self.here("doctor", toml=toml.encode("latin-1"), code=2).stderr
-            self.assertRegex(said, r"error\[PW1501\]: this is not valid TOML: ")
-            self.assertRegex(said, r"--> piecewise.toml:[12]:")
+            messages = self.here("doctor", toml=toml.encode("latin-1"), code=2).stderr
+            self.assertRegex(messages, r"error\[PW1501\]: this is not valid TOML: ")
+            self.assertRegex(messages, r"--> piecewise.toml:[12]:")
 
     def test_help_and_version_need_no_good_file(self):
         for args in (["--help"], ["run", "--help"], ["--version"]):
@@ -202,10 +202,10 @@ class Config(ProgramTest):
         self.here("--no-config", "doctor", toml="[[[")
 
     def test_a_found_file_is_refused_with_its_place_and_what_to_do(self):
-        said = self.here("stats", "g.pwg", toml="quiet = true\n[bisect]\n  command = 'touch loot'\n", code=2).stderr
-        self.assertRegex(said, r"error\[PW1503\]: `command` is refused: a discovered \(not explicitly named\) piecewise.toml must not load code")
-        self.assertIn("--> piecewise.toml:3:3", said)
-        self.assertIn("pass --command on the command line; if you trust it, run `pwr trust .` once, or pass --config piecewise.toml", said)
+        messages = self.here("stats", "g.pwg", toml="quiet = true\n[bisect]\n  command = 'touch loot'\n", code=2).stderr
+        self.assertRegex(messages, r"error\[PW1503\]: `command` is refused: a discovered \(not explicitly named\) piecewise.toml must not load code")
+        self.assertIn("--> piecewise.toml:3:3", messages)
+        self.assertIn("pass --command on the command line; if you trust it, run `pwr trust .` once, or pass --config piecewise.toml", messages)
         below = self.run_in(self.below, "stats", "../../g.pwg", code=2).stderr
         self.assertIn("`pwr trust ../../` once, or pass --config ../../piecewise.toml", below)
         for key in ("config", "help", "version", "watch"):

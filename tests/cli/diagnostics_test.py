@@ -132,12 +132,12 @@ class Forms(ProgramTest):
         self.bad = self.file("bäd rules.pwr", BAD)
         self.unreached = self.file("unreached.pwr", IDLE)
 
-    def said(self, form, *args, code=3):
+    def diagnostics(self, form, *args, code=3):
         done = self.pwr(*args, "--diagnostics", form, code=code)
         return done.stderr
 
     def test_json_is_one_document_on_standard_error(self):
-        document = json.loads(self.said("json", "check", self.bad))
+        document = json.loads(self.diagnostics("json", "check", self.bad))
         jsonschema.Draft202012Validator({**ANSWERS, "$ref": "#/$defs/diagnostics"}).validate(document)
         self.assertEqual((document["program"], document["exit_code"]), ("pwr", 3))
         first = document["diagnostics"][0]
@@ -156,19 +156,19 @@ class Forms(ProgramTest):
             (["run", graph, "--tokens", "x"], None, "`x`"),
         ):
             with self.subTest(args=args):
-                document = json.loads(self.said("json", *args, code=2 if "--tokens" in args else 3))
+                document = json.loads(self.diagnostics("json", *args, code=2 if "--tokens" in args else 3))
                 jsonschema.Draft202012Validator({**ANSWERS, "$ref": "#/$defs/diagnostics"}).validate(document)
                 (one,) = document["diagnostics"]
                 self.assertEqual((one["file"], one["inside"], one["line"]), (file, inside, None))
 
     def test_mistakes_of_the_command_line(self):
-        document = json.loads(self.said("json", "check", "--fromat", "x", self.bad, code=2))
+        document = json.loads(self.diagnostics("json", "check", "--fromat", "x", self.bad, code=2))
         (one,) = document["diagnostics"]
         self.assertEqual((one["code"], one["help"], document["exit_code"]), (None, "did you mean `--format`?", 2))
 
     def test_nothing_wrong_is_an_empty_document(self):
         good = self.file("good.pwr", IDLE.replace("{ used }", "{ used, never }"))
-        document = json.loads(self.said("json", "check", good, code=0))
+        document = json.loads(self.diagnostics("json", "check", good, code=0))
         self.assertEqual((document["exit_code"], document["diagnostics"]), (0, []))
 
     def check_sarif(self, log):
@@ -201,22 +201,22 @@ class Forms(ProgramTest):
 
     def test_columns_of_sarif_count_characters(self):
         path = self.file("wide.pwr", "rule oops { `αβγ` = rms_nrom(x, w){eps} => `αβγ` = x }\n")
-        run = self.check_sarif(json.loads(self.said("sarif", "check", path)))
+        run = self.check_sarif(json.loads(self.diagnostics("sarif", "check", path)))
         region = next(r for r in run["results"] if r["ruleId"] == "PW0220")["locations"][0]["physicalLocation"]["region"]
         line = Path(path).read_text(encoding="utf-8").splitlines()[0]
         self.assertEqual(line[region["startColumn"] - 1 : region["endColumn"] - 1], "rms_nrom(x, w){eps}")
-        document = json.loads(self.said("json", "check", path))
+        document = json.loads(self.diagnostics("json", "check", path))
         self.assertEqual(document["diagnostics"][0]["column"], region["startColumn"] + 3)  # bytes
 
     def test_sarif_of_every_severity_and_of_places_without_lines(self):
-        run = self.check_sarif(json.loads(self.said("sarif", "check", self.unreached, code=0)))
+        run = self.check_sarif(json.loads(self.diagnostics("sarif", "check", self.unreached, code=0)))
         self.assertEqual({r["level"] for r in run["results"]}, {"warning"})
-        run = self.check_sarif(json.loads(self.said("sarif", "stats", self.path("absent.json"))))
+        run = self.check_sarif(json.loads(self.diagnostics("sarif", "stats", self.path("absent.json"))))
         self.assertEqual(run["results"][0]["locations"], [{"logicalLocations": [{"fullyQualifiedName": self.path("absent.json")}]}])
-        self.check_sarif(json.loads(self.said("sarif", "stats", code=2)))
+        self.check_sarif(json.loads(self.diagnostics("sarif", "stats", code=2)))
 
     def test_the_schema_refuses(self):
-        log = json.loads(self.said("sarif", "check", self.bad))
+        log = json.loads(self.diagnostics("sarif", "check", self.bad))
         for spoil in (
             lambda l: l.pop("version"),
             lambda l: l["runs"][0].pop("tool"),
@@ -231,7 +231,7 @@ class Forms(ProgramTest):
                 jsonschema.Draft202012Validator(SARIF).validate(spoiled)
 
     def test_annotations(self):
-        lines = self.said("github", "check", self.bad).splitlines()
+        lines = self.diagnostics("github", "check", self.bad).splitlines()
         self.assertTrue(all(re.match(r"::(error|warning|notice) ", line) for line in lines), lines)
         first = re.fullmatch(r"::error file=([^,]+),line=2,endLine=2,col=(\d+),endColumn=(\d+),title=PW0220::(.*)", lines[0])
         self.assertEqual(unquote(first[1]), self.bad)
@@ -239,7 +239,7 @@ class Forms(ProgramTest):
 
     def test_a_name_cannot_write_an_annotation(self):
         path = self.file("evil,x::y\n::error::z.pwr", BAD)
-        lines = self.said("github", "check", path).splitlines()
+        lines = self.diagnostics("github", "check", path).splitlines()
         self.assertTrue(all(line.count("::") == 2 and line.startswith("::error file=") for line in lines), lines)
 
     def test_quiet_says_errors_only(self):

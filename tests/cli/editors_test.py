@@ -70,9 +70,9 @@ class Editors(unittest.TestCase):
 
     def test_emacs(self):
         script = self.file("look.el", COLOURS % (ROOT / "examples/first_rule.pwr"))
-        said = self.run_editor("emacs", "--batch", "-Q", "-L", EDITORS / "emacs", "-l", script)
+        messages = self.run_editor("emacs", "--batch", "-Q", "-L", EDITORS / "emacs", "-l", script)
         self.assertEqual(
-            said.splitlines(),
+            messages.splitlines(),
             [
                 "mode pwr-mode",
                 "rule font-lock-builtin-face",
@@ -87,8 +87,8 @@ class Editors(unittest.TestCase):
     def test_neovim(self):
         broken = self.file("broken.pwr", BROKEN)
         script = self.file("look.lua", OLD_NEOVIM + SHOWN % (EDITORS / "neovim/pwr.lua", broken))
-        said = self.run_editor("nvim", "--headless", "-u", "NONE", "-c", f"luafile {script}", "-c", "qa!")
-        self.assertEqual(said.splitlines(), ["pwr", "// %s", "1 6 PW0220"])
+        messages = self.run_editor("nvim", "--headless", "-u", "NONE", "-c", f"luafile {script}", "-c", "qa!")
+        self.assertEqual(messages.splitlines(), ["pwr", "// %s", "1 6 PW0220"])
 
     def test_old_neovim_reports_what_it_needs(self):
         script = self.file("old.lua", 'vim.lsp.start = nil vim.notify = print dofile("%s")' % (EDITORS / "neovim/pwr.lua"))

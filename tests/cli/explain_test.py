@@ -76,8 +76,8 @@ class Explain(ProgramTest):
                         names = {"undone": ("two",), "all": ("two",), "wrong": (), "third": ("two",)}.get(pipeline, ("one", "two"))
                         if args[:1] == ["--before"] and args[1] not in names:
                             continue
-                        told = self.data(rule, pipeline, *args, "--expect", "99")
-                        self.assertEqual(told["rule"], rule)
+                        notice = self.data(rule, pipeline, *args, "--expect", "99")
+                        self.assertEqual(notice["rule"], rule)
 
     def test_what_was_undone(self):
         text = self.text("double", "undone")
@@ -99,8 +99,8 @@ class Explain(ProgramTest):
         self.assertEqual(self.data("dear", "best")["near_misses"][0]["code"], "N16")
         two = self.file("two.pwg", "graph g { in x: f32[4]  a = abs(x)  b = abs(a)  out b }")
         done = self.pwr("--format", "json", "explain", "double", two, "-r", self.rules, "-p", "third", "--expect", "2", code=1)
-        told = json.loads(done.stdout)
-        self.assertEqual(([m["code"] for m in told["near_misses"]], told["near_misses"][0]["at"]), (["N12"], "b"))
+        notice = json.loads(done.stdout)
+        self.assertEqual(([m["code"] for m in notice["near_misses"]], notice["near_misses"][0]["at"]), (["N12"], "b"))
 
     def test_applied_matches_are_told_with_their_pass(self):
         self.assertIn("`early` was applied once in pass `one`, at step 1: %a, %b", self.text("early", "p", "--at", "b", code=0))
@@ -108,9 +108,9 @@ class Explain(ProgramTest):
         self.assertEqual(applied, {"rule": "early", "builtin": None, "pass": "one", "step": 1, "nodes": ["a", "b"], "count": 1})
 
     def test_the_number_of_tokens_selects_the_range(self):
-        told = self.data("late", "ranged", "--tokens", "17")
-        self.assertEqual(told["range"], {"min": 17, "max": 64})
-        self.assertEqual(told["near_misses"][0]["taken_by"]["rule"], "early")
+        notice = self.data("late", "ranged", "--tokens", "17")
+        self.assertEqual(notice["range"], {"min": 17, "max": 64})
+        self.assertEqual(notice["near_misses"][0]["taken_by"]["rule"], "early")
         self.assertIn("late: 0 rewrites for 1..16 tokens", self.text("late", "ranged", "--tokens", "3"))
         for args in ([], ["--tokens", "65"]):
             done = self.pwr("explain", "late", self.graph, "-r", self.rules, "-p", "ranged", *args, code=3)

@@ -172,8 +172,8 @@ class Settings(ProgramTest):
         Path(self.rules).write_text(SETTINGS + item)
         words = ["--passes", "pair,three_of,few", "--before", "pair:three_of", "--subsets", "--with", "tp=1,2"]
         words += ["--token-ranges", "1..8,9..64", "--over", "a_pair,b_pair", "--by", "nodes,bytes"]
-        told = json.loads(self.pwr("explore", self.graph, "-r", self.rules, "--space", "space", "--format", "json").stdout)
-        self.assertEqual(told, self.explore(*words))
+        notice = json.loads(self.pwr("explore", self.graph, "-r", self.rules, "--space", "space", "--format", "json").stdout)
+        self.assertEqual(notice, self.explore(*words))
         other = json.loads(self.pwr("explore", self.graph, "-r", self.rules, "--space", "space", "--by", "ops", "--format", "json").stdout)
         self.assertIn("ops", other["ends"][0])
         self.assertNotIn("bytes", other["ends"][0])

@@ -71,7 +71,7 @@ class HostFunctions(ProgramTest):
             self.assertIn(part, done.stderr)
 
     def test_results_of_another_form_are_refused(self):
-        for body, said in {
+        for body, messages in {
             "x.astype('float64')": "result 0 is an array of float64, but f32 requires float32",
             "x[0]": "result 0 has the shape (3), but its type requires (2, 3)",
             "None": "it returned nothing, but the op has 1",
@@ -80,7 +80,7 @@ class HostFunctions(ProgramTest):
         }.items():
             done = self.run_with("functions = {'mine.mix': lambda x, *_, **__: " + body + "}", code=3)
             self.assertIn("PW1214", done.stderr)
-            self.assertIn(said, done.stderr)
+            self.assertIn(messages, done.stderr)
 
     def test_a_process_that_ends_is_told(self):
         done = self.run_with("import os\nfunctions = {'mine.mix': lambda *_, **__: os._exit(9)}", code=3)
@@ -89,7 +89,7 @@ class HostFunctions(ProgramTest):
         self.assertIn("its process was killed by signal 11", done.stderr)
 
     def test_a_file_that_does_not_load_is_refused_at_once(self):
-        for text, said in {
+        for text, messages in {
             "x = 1\n": "it lacks `functions`",
             "functions = {'mine.mix': 3}\n": "it lacks `functions`",
             "def f(:\n": "SyntaxError",
@@ -97,7 +97,7 @@ class HostFunctions(ProgramTest):
         }.items():
             done = self.run_with(text, code=3)
             self.assertIn("PW1229", done.stderr)
-            self.assertIn(said, done.stderr)
+            self.assertIn(messages, done.stderr)
         done = self.pwr("run", self.file("g.fx.txt", DUMP), "--host-functions", self.path("none.py"), code=3)
         self.assertIn("the file does not exist", done.stderr)
 

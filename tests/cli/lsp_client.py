@@ -14,7 +14,7 @@ class Client:
         self.process = subprocess.Popen([BIN / "pwr", "lsp", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
         self.incoming = queue.Queue()
         self.kept = []
-        self.asked = 0
+        self.last_id = 0
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):
@@ -40,9 +40,9 @@ class Client:
         self.send({"method": method, "params": params})
 
     def request(self, method, params):
-        self.asked += 1
-        self.send({"id": self.asked, "method": method, "params": params})
-        return self.asked
+        self.last_id += 1
+        self.send({"id": self.last_id, "method": method, "params": params})
+        return self.last_id
 
     def take(self, wanted):
         """The first message that is wanted, of those kept and those to come."""
@@ -68,7 +68,7 @@ class Client:
             raise RuntimeError(message["error"]["code"], message["error"]["message"])
         return message["result"]
 
-    def told(self, method, **wanted):
+    def notification(self, method, **wanted):
         """The parameters of the server's next message of this method that has these parameters."""
 
         def is_it(message):

@@ -148,7 +148,7 @@ class LspTest(ProgramTest):
 
     def diagnostics(self, version=None):
         wanted = {"uri": self.uri} if version is None else {"uri": self.uri, "version": version}
-        return self.client.told("textDocument/publishDiagnostics", **wanted)["diagnostics"]
+        return self.client.notification("textDocument/publishDiagnostics", **wanted)["diagnostics"]
 
     def codes(self):
         return {one["code"] for one in self.diagnostics()}
@@ -169,7 +169,7 @@ class Session(LspTest):
         self.drawn()
         self.broken_and_back()
         self.out_of_order()
-        self.assertGreaterEqual(self.client.asked, 60)
+        self.assertGreaterEqual(self.client.last_id, 60)
         self.assertEqual(self.client.end(), 0)
 
     def definition_of(self, code, offset=0, nth=0):
@@ -434,11 +434,11 @@ class Others(LspTest):
         numbers = []
         content = b""
         for _ in range(50):
-            self.client.asked += 1
-            numbers.append(self.client.asked)
+            self.client.last_id += 1
+            numbers.append(self.client.last_id)
             for message in (
-                '{"jsonrpc":"2.0","id":%d,"method":"workspace/symbol","params":{"query":""}}' % self.client.asked,
-                '{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":%d}}' % self.client.asked,
+                '{"jsonrpc":"2.0","id":%d,"method":"workspace/symbol","params":{"query":""}}' % self.client.last_id,
+                '{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":%d}}' % self.client.last_id,
             ):
                 content += b"Content-Length: %d\r\n\r\n%s" % (len(message), message.encode())
         self.client.raw(content)
@@ -451,7 +451,7 @@ class Others(LspTest):
         self.file("main.pwg", GRAPH)
         self.text = SHARED
         self.start(capabilities={"workspace": {"codeLens": {"refreshSupport": True}}})
-        self.client.told("workspace/codeLens/refresh")
+        self.client.notification("workspace/codeLens/refresh")
         lenses = self.ask("codeLens")
         counted = {lens["command"]["arguments"][1]: lens["command"]["title"] for lens in lenses}
         self.assertEqual(counted["tidy.twice_neg"].split(" · ")[0], "1 match")
@@ -467,11 +467,11 @@ class Others(LspTest):
         graph = self.file("model.pwg", GRAPH)
         self.text = SHARED
         self.start(capabilities={"workspace": {"codeLens": {"refreshSupport": True}}}, initializationOptions={"graph": "model.pwg"})
-        self.client.told("workspace/codeLens/refresh")
+        self.client.notification("workspace/codeLens/refresh")
         self.assertIn("in model.pwg", self.ask("codeLens")[0]["command"]["title"])
         Path(graph).write_text("graph g {")
         self.client.notify("workspace/didChangeConfiguration", settings={"piecewise": {"graph": "model.pwg"}})
-        self.client.told("workspace/codeLens/refresh")
+        self.client.notification("workspace/codeLens/refresh")
         self.assertIn("model.pwg: expected", self.ask("codeLens")[0]["command"]["title"])
 
     def test_actions_write_the_missing_guard_and_the_precedence(self):
@@ -565,14 +565,14 @@ class Others(LspTest):
     def test_a_text_without_a_file(self):
         self.start()
         self.client.open("untitled:Untitled-1", "rule r { y = relu(x: T[*s]) => y = rellu(x) }\n")
-        found = self.client.told("textDocument/publishDiagnostics", uri="untitled:Untitled-1")["diagnostics"]
+        found = self.client.notification("textDocument/publishDiagnostics", uri="untitled:Untitled-1")["diagnostics"]
         self.assertEqual([(one["code"], one["range"]["start"]["character"]) for one in found], [("PW0220", 35)])
 
     def test_a_graph_has_the_diagnostics_of_a_graph(self):
         self.start()
         uri = Path(self.path("open.pwg")).as_uri()
         self.client.open(uri, GRAPH.replace("neg(neg(c))", "neg(neg(d))"))
-        found = self.client.told("textDocument/publishDiagnostics", uri=uri)["diagnostics"]
+        found = self.client.notification("textDocument/publishDiagnostics", uri=uri)["diagnostics"]
         self.assertEqual([one["range"]["start"]["line"] for one in found], [6])
         where = {"textDocument": {"uri": uri}, "position": {"line": 4, "character": 16}}
         self.assertEqual(self.client.ask("textDocument/definition", **where)[0]["range"]["start"], {"line": 3, "character": 2})

@@ -153,8 +153,8 @@ class Memory(ProgramTest):
             'r: "f32[2, 3]" = torch.ops.aten.add.Tensor(y, x)',
         ]
         graph = self.path("g.pwg")
-        said = self.pwr("import", self.file("m.fx.txt", dump(lines, "r")), "-o", graph).stderr
-        self.assertIn("note: `my.attend` has no known signature: it is assumed to write its arguments, here x", said)
+        messages = self.pwr("import", self.file("m.fx.txt", dump(lines, "r")), "-o", graph).stderr
+        self.assertIn("note: `my.attend` has no known signature: it is assumed to write its arguments, here x", messages)
         with open(graph, encoding="utf-8") as file:
             text = file.read()
         self.assertIn("op my.attend(...) effect", text)
@@ -188,9 +188,9 @@ class Memory(ProgramTest):
         got = self.numbers(self.SLICED, {"x": rows}, "--tokens", "3")
         self.assertEqual(got, {"a": ([3, 2], [v + 1 for v in X]), "b": ([3, 2], [2 * v for v in X])})
         graph = self.file("m.fx.txt", self.SLICED)
-        said = self.pwr("import", graph).stderr
-        self.assertIn("note: assumed: s77 <= 5, because `first` is stated as f32[s77, 2]; other sizes are refused", said)
-        self.assertIn("note: assumed: s77 <= 4", said)
+        messages = self.pwr("import", graph).stderr
+        self.assertIn("note: assumed: s77 <= 5, because `first` is stated as f32[s77, 2]; other sizes are refused", messages)
+        self.assertIn("note: assumed: s77 <= 4", messages)
         self.assertIn("a step has 7 tokens, but the graph declares symbol s77 in 1..4", self.pwr("run", graph, "--tokens", "7", code=2).stderr)
         self.pwr("run", graph, "--check")  # the usual sizes that the graph has
 

@@ -35,12 +35,12 @@ class Names(ProgramTest):
         self.rules = self.file("mine.pwr", RULES)
 
     def test_the_warning_names_both_places(self):
-        said = self.pwr("check", self.rules).stderr
-        self.assertIn("warning[PW0206]: op `silu` is not the library's op of this name", said)
-        self.assertIn("mine.pwr:1:4", said)
-        self.assertIn("<library>/ops/activation.pwr", said)
-        self.assertIn("graphs call it `mine.silu`", said)
-        self.assertNotIn("`relu`", said)
+        messages = self.pwr("check", self.rules).stderr
+        self.assertIn("warning[PW0206]: op `silu` is not the library's op of this name", messages)
+        self.assertIn("mine.pwr:1:4", messages)
+        self.assertIn("<library>/ops/activation.pwr", messages)
+        self.assertIn("graphs call it `mine.silu`", messages)
+        self.assertNotIn("`relu`", messages)
 
     def test_the_file_means_its_own_op(self):
         self.pwr("test", self.rules)

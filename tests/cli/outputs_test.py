@@ -305,10 +305,10 @@ class Streams(ProgramTest):
         process = subprocess.Popen([BIN / "pwr", "export", model], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdout.read(10)
         process.stdout.close()
-        said = process.stderr.read()
+        messages = process.stderr.read()
         process.stderr.close()
         self.assertEqual(process.wait(600), -signal.SIGPIPE)
-        self.assertEqual(said, b"")
+        self.assertEqual(messages, b"")
 
     def test_colour_is_for_the_stream_that_shows_it(self):
         leader, follower = os.openpty()  # standard error is a terminal, standard output is not

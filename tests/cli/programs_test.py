@@ -259,8 +259,8 @@ class MainJob(unittest.TestCase):
     def test_explain_a_pipeline(self):
         done = pwr("--format", "json", "explain", "rms_quant", *DEMO, "-r", "llm", "-p", "o2", "--expect", "99")
         self.assertEqual(done.returncode, 1)
-        told = json.loads(done.stdout)
-        self.assertIn("N10", {miss["code"] for miss in told["near_misses"]})
+        notice = json.loads(done.stdout)
+        self.assertIn("N10", {miss["code"] for miss in notice["near_misses"]})
         self.assertEqual(pwr("explain", "rms_quant", *DEMO, "-r", "llm", "--before", "norm").returncode, 2)
         self.assertEqual(pwr("explain", "rms_quant", *DEMO, "-r", "llm", "-p", "o2", "--before", "no_such").returncode, 2)
 

@@ -98,15 +98,15 @@ class Pt2(ProgramTest):
         given = self.file("x.safetensors", safetensors({"x": ([3, 2], [1, 2, 3, 4, 5, 6]), "p_w": ([2], [10, 100]), "b_n": ([2], [1, 2])}))
         for graph in (self.archive, self.file("packed.pt2", archive(method=zipfile.ZIP_DEFLATED))):
             weights, imported, out = self.path("w.safetensors"), self.path("g.json"), self.path("out.safetensors")
-            said = self.pwr("import", graph, "-o", imported, "--save-weights", weights).stderr
-            self.assertIn("this is a PT2 archive of torch.export, PyTorch 2.15.0", said)
-            self.assertIn("not read: data/sample_inputs/model.pt", said)
+            messages = self.pwr("import", graph, "-o", imported, "--save-weights", weights).stderr
+            self.assertIn("this is a PT2 archive of torch.export, PyTorch 2.15.0", messages)
+            self.assertIn("not read: data/sample_inputs/model.pt", messages)
             self.assertEqual(read(weights), {"b_n": ([2], [1, 2]), "p_w": ([2], [10, 100])})
             self.pwr("run", imported, "--weights", given, "--tokens", "3", "--save", out)
             self.assertEqual(read(out)["y"], ([3, 2], [11, 202, 31, 402, 51, 602]))
             for source in (graph, imported):
-                said = self.pwr("run", source, "--weights", graph, "--tokens", "3", "--save", out).stderr
-                self.assertIn("2 inputs are tensors", said)
+                messages = self.pwr("run", source, "--weights", graph, "--tokens", "3", "--save", out).stderr
+                self.assertIn("2 inputs are tensors", messages)
                 self.assertEqual(read(out)["b_n"], ([2], [11, 102]))
 
     def test_runs_check_conditions_on_sizes(self):
@@ -148,8 +148,8 @@ class Pt2(ProgramTest):
     def test_what_is_wrong_is_told_with_its_place(self):
         broken = program()
         broken["graph_module"]["graph"]["nodes"][1]["inputs"][0]["arg"] = tensor("nothing")
-        said = self.refused({"models/model.json": json.dumps(broken)}, "PW0509", "unknown name `nothing`")
-        self.assertRegex(said, r"wrong\.pt2/m/models/model\.json at /graph_module/graph/nodes/1\n")
+        messages = self.refused({"models/model.json": json.dumps(broken)}, "PW0509", "unknown name `nothing`")
+        self.assertRegex(messages, r"wrong\.pt2/m/models/model\.json at /graph_module/graph/nodes/1\n")
         self.refused({"models/model.json": "{"}, "PW0531", "invalid JSON at byte")
         self.refused({"archive_version": "7"}, "PW0530", "the archive states `7`")
 

@@ -38,14 +38,14 @@ class Quality(ProgramTest):
         if os.environ.get("PW_UPDATE_GOLDEN"):
             self.pwr("compile", "--quality", *ALL, "-o", BASELINE)
         some = ALL if os.environ.get("PW_QUALITY") == "all" else ["--arch", "sm_90", "--widths", "1024,1031,5120"]
-        _, said = self.judge(*some, "--baseline", BASELINE)
-        self.assertIn("no difference from the baseline", said)
-        if "are not compared" in said or "are not known" in said:
-            print(f"registers or instructions were not compared: {said.splitlines()[0]}")
+        _, messages = self.judge(*some, "--baseline", BASELINE)
+        self.assertIn("no difference from the baseline", messages)
+        if "are not compared" in messages or "are not known" in messages:
+            print(f"registers or instructions were not compared: {messages.splitlines()[0]}")
 
     def test_emitter_of_all_widths_and_architectures(self):
-        _, said = self.judge(*ALL, "--sources-only", "--baseline", BASELINE)
-        self.assertIn("no difference from the baseline", said)
+        _, messages = self.judge(*ALL, "--sources-only", "--baseline", BASELINE)
+        self.assertIn("no difference from the baseline", messages)
 
     def test_a_decode_step_of_llama_1b(self):
         """Counts launches and bytes of a step of one token, with the choice of the next token."""
@@ -96,9 +96,9 @@ class Quality(ProgramTest):
         for row in changed["kernels"]:
             row["moved_bytes"] -= 16
         path = self.file("changed.json", json.dumps(changed))
-        _, said = self.judge("--sources-only", "--arch", "sm_90", "--functions", "softmax", "--widths", "1024", "--baseline", path, code=1)
-        self.assertIn("softmax 1024 sm_90: moved_bytes was", said)
-        self.assertIn("1 difference from the baseline", said)
+        _, messages = self.judge("--sources-only", "--arch", "sm_90", "--functions", "softmax", "--widths", "1024", "--baseline", path, code=1)
+        self.assertIn("softmax 1024 sm_90: moved_bytes was", messages)
+        self.assertIn("1 difference from the baseline", messages)
 
     def test_a_plan(self):
         graph = self.make(

@@ -176,8 +176,8 @@ class Page(unittest.TestCase):
         self.assertEqual((camera["x"], camera["y"], camera["k"]), (12, 34, 0.5))
 
     def test_the_frame_reaches_nothing(self):
-        said = self.in_picture("(() => { try { return parent.document.title; } catch (e) { return e.name; } })()")
-        self.assertEqual(said, "SecurityError")
+        messages = self.in_picture("(() => { try { return parent.document.title; } catch (e) { return e.name; } })()")
+        self.assertEqual(messages, "SecurityError")
 
     def test_keys(self):
         self.find("#text").click()

@@ -54,8 +54,8 @@ class Serve:
         """The exit code, and what was said."""
         if self.process.poll() is None:
             self.process.send_signal(by)
-        _, said = self.process.communicate(timeout=600)
-        return self.process.returncode, said
+        _, messages = self.process.communicate(timeout=600)
+        return self.process.returncode, messages
 
     def request(self, method, path, body=None, **headers):
         """Status, headers and body. A header None is left out, `_` stands for `-`."""

@@ -72,10 +72,10 @@ class Typing(ProgramTest):
                 done = subprocess.run(
                     [BIN / "pwr", "--no-config", "check", path, "--diagnostics", "json"], capture_output=True, text=True, check=False
                 )
-                said = [(d["code"], d["line"] - 1, d["column"] - 1) for d in json.loads(done.stderr)["diagnostics"]]
-                self.assertTrue(said)
+                messages = [(d["code"], d["line"] - 1, d["column"] - 1) for d in json.loads(done.stderr)["diagnostics"]]
+                self.assertTrue(messages)
                 found = self.server.run(text)["problems"]
-                self.assertEqual(sorted((p["code"], p["line"], p["column"]) for p in found), sorted(said))
+                self.assertEqual(sorted((p["code"], p["line"], p["column"]) for p in found), sorted(messages))
 
     def test_columns_are_those_of_a_browser(self):
         text = "// 𝒙é\nrule r { y = relu(x){`𝒙é` = 1} => y = rleu(x) }\n"
@@ -117,11 +117,11 @@ class Typing(ProgramTest):
     def test_a_graph_with_a_mistake(self):
         graph = GRAPH.replace("relu(a)", "rleu(a)")
         done = self.pwr("stats", self.file("g.pwg", graph), "--diagnostics", "json", code=3)
-        said = json.loads(done.stderr)["diagnostics"][0]
+        messages = json.loads(done.stderr)["diagnostics"][0]
         answer = self.server.run(RULES, graph)
-        self.assertEqual(errors(answer), [(said["code"], "graph")])
-        self.assertEqual(answer["problems"][0]["place"], f"g.pwg:{said['line']}:{said['column']}")
-        self.assertEqual(said["line"], 4)
+        self.assertEqual(errors(answer), [(messages["code"], "graph")])
+        self.assertEqual(answer["problems"][0]["place"], f"g.pwg:{messages['line']}:{messages['column']}")
+        self.assertEqual(messages["line"], 4)
 
 
 class Files(ProgramTest):
@@ -142,7 +142,7 @@ class Files(ProgramTest):
         self.assertEqual((rules["opened"], rules["share"]["rules"]), ("rules", RULES))
 
     def test_what_is_something_else_is_named(self):
-        for name, content, said in (
+        for name, content, messages in (
             ("p.png", b"\x89PNG\r\n\x1a\n" + bytes(20), "PNG"),
             ("m.pt2", b"PK\x03\x04" + bytes(30), "zip"),
             ("n.txt", "nothing of interest\n", ""),
@@ -155,7 +155,7 @@ class Files(ProgramTest):
                 answer = self.open(name, content)
                 self.assertEqual(answer["opened"], "")
                 self.assertEqual(len(errors(answer)), 1)
-                self.assertIn(said, answer["problems"][0]["message"])
+                self.assertIn(messages, answer["problems"][0]["message"])
 
     def test_a_share_is_checked_member_by_member(self):
         good = {"format": FORMAT, "rules": RULES, "pipeline": "p", "graph": {"name": "g.pwg", "symbols": [], "text": GRAPH}}
@@ -377,7 +377,7 @@ class Ends(ProgramTest):
         share = {"format": FORMAT, "rules": 'use "llm"\n', "pipeline": "o2", "graph": {"name": "large.pwg", "symbols": [], "text": ""}}
         return json.dumps({"ask": "run", "share": share}).encode() + b"\n" + text
 
-    def asked(self, server):
+    def start_request(self, server):
         """Asks in a thread, and stops the process that would answer, however fast it is: the thread, and what comes of it."""
         outcome = []
 
@@ -397,7 +397,7 @@ class Ends(ProgramTest):
 
     def test_an_answer_that_takes_too_long_is_ended(self):
         with Serve(limit=1) as server:
-            thread, outcome = self.asked(server)
+            thread, outcome = self.start_request(server)
             thread.join(600)
             status, _, text = outcome[0]
             problem = json.loads(text)["problems"][0]
@@ -413,7 +413,7 @@ class Ends(ProgramTest):
 
     def test_a_newer_question_ends_the_one_before(self):
         with Serve() as server:
-            thread, old = self.asked(server)
+            thread, old = self.start_request(server)
             first = server.workers()
             self.assertEqual(server.run(RULES, GRAPH, page="b2")["ran"], "p")  # another page's ends none
             self.assertEqual(server.workers(), first)
@@ -425,13 +425,13 @@ class Ends(ProgramTest):
     def test_an_interrupt_ends_it_cleanly(self):
         for by in (signal.SIGINT, signal.SIGTERM):
             server = Serve()
-            thread, outcome = self.asked(server)
+            thread, outcome = self.start_request(server)
             workers = server.workers()
             idle = socket.create_connection(("127.0.0.1", server.port))
             begin = time.monotonic()
-            code, said = server.end(by)
-            self.assertEqual(code, 0, said)
-            self.assertIn("the server has stopped", said)
+            code, messages = server.end(by)
+            self.assertEqual(code, 0, messages)
+            self.assertIn("the server has stopped", messages)
             self.assertLess(time.monotonic() - begin, 20)
             for pid in workers:
                 self.assertFalse(os.path.exists(f"/proc/{pid}"))

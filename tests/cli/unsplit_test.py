@@ -87,8 +87,8 @@ class Unsplit(ProgramTest):
     def test_an_unsplit_graph_has_the_numbers_of_its_pieces(self):
         for backend in (("eager",), ("cpu", "--strict"), ("cuda", "--driver", "host", "--strict", "--sizes", "8")):
             args = (self.short, "-r", "llm", "-p", "o2", "--tokens", "1,7", "--backend", *backend)
-            whole, said = self.saved("whole.st", *args, "--no-split")
-            self.assertIn("1 piece", said)
+            whole, messages = self.saved("whole.st", *args, "--no-split")
+            self.assertIn("1 piece", messages)
             self.assertEqual(whole, self.saved("pieces.st", *args)[0], backend)
 
     # ---- what must not be captured
@@ -113,11 +113,11 @@ class Unsplit(ProgramTest):
 
     def test_a_step_breaks_where_the_host_runs(self):
         args = (self.breaking("capturable"), "--tokens", "1,7,8,40", "--sizes", "8", "--backend", "cuda", "--driver", "host", "--strict")
-        broken, said = self.saved("broken.st", *args, "--mode", "full", "--check")
-        self.assertIn("a captured step is split where the host runs: piece_1 (running), piece_3 (running)", said)
-        self.assertRegex(said, r"3 graphs, 3 of them whole steps, 3 executables")
-        pieces, said = self.saved("pieces.st", *args, "--mode", "piecewise")
-        self.assertNotIn("breaks", said)
+        broken, messages = self.saved("broken.st", *args, "--mode", "full", "--check")
+        self.assertIn("a captured step is split where the host runs: piece_1 (running), piece_3 (running)", messages)
+        self.assertRegex(messages, r"3 graphs, 3 of them whole steps, 3 executables")
+        pieces, messages = self.saved("pieces.st", *args, "--mode", "piecewise")
+        self.assertNotIn("breaks", messages)
         self.assertEqual(broken, pieces)
         self.assertEqual(broken, self.saved("eager.st", *args, "--mode", "none")[0])
         self.assertEqual(broken, self.saved("unsplit.st", *args, "--no-split")[0])
@@ -163,8 +163,8 @@ class Unsplit(ProgramTest):
   out y, v
 }
 """
-        said = self.pwr("plan", self.file("unbounded.pwg", graph), code=3).stderr
-        self.assertIn("dim u1 is dynamic", said)
+        messages = self.pwr("plan", self.file("unbounded.pwg", graph), code=3).stderr
+        self.assertIn("dim u1 is dynamic", messages)
         self.pwr("plan", self.file("bounded.pwg", graph.replace("  in x", "  symbol u1 in 1..16\n  in x")))
 
 

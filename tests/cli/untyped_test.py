@@ -327,8 +327,8 @@ class Untyped(ProgramTest):
 
     def test_no_rule_that_compares_types_meets_a_value_without_one(self):
         graph, out = self.file("casts.fx.txt", untyped("casts")), self.path("h.json")
-        said = self.pwr("opt", graph, "-r", "llm", "-p", "clean", "--prove", "-o", out)
-        self.assertNotIn("noop.cast_id", said.stdout)
+        messages = self.pwr("opt", graph, "-r", "llm", "-p", "clean", "--prove", "-o", out)
+        self.assertNotIn("noop.cast_id", messages.stdout)
         self.assertRegex(self.pwr("stats", out).stdout, r"cast +2")
         why = self.pwr("explain", "noop.cast_id", graph, "-r", "llm", "-p", "clean", code=1).stdout
         self.assertIn("N05", why)
@@ -363,8 +363,8 @@ pass all = greedy { zero, twice, narrow, square, sized }
 
     def test_the_command_says_what_stayed_untyped(self):
         graph = self.file("mlp.fx.txt", untyped("mlp"))
-        said = self.pwr("stats", graph).stderr
-        self.assertRegex(said, r"note: \d+ values have no known type: x, up, down, …; pass --type NAME=TYPE for inputs")
+        messages = self.pwr("stats", graph).stderr
+        self.assertRegex(messages, r"note: \d+ values have no known type: x, up, down, …; pass --type NAME=TYPE for inputs")
         self.assertNotIn("no known type", self.pwr("stats", graph, *options("mlp")).stderr)
         one = self.pwr("import", graph, "--type", "x=bf16[n,16]").stderr
         self.assertRegex(one, r"values have no known type: up, down, ")
@@ -432,9 +432,9 @@ if __name__ == '__main__':
 
     def test_the_arguments_that_a_script_of_inductor_loads(self):
         graph, out = self.file("repro.py", self.REPRO), self.path("r.pwg")
-        said = self.pwr("import", graph, "-o", out).stderr
-        self.assertIn("note: 3 inputs have the types and sizes that `load_args` states", said)
-        self.assertNotIn("no known type", said)
+        messages = self.pwr("import", graph, "-o", out).stderr
+        self.assertIn("note: 3 inputs have the types and sizes that `load_args` states", messages)
+        self.assertNotIn("no known type", messages)
         text = Path(out).read_text()
         for line in ("arg0_1: bf16[4, 8]", "arg1_1: f32[8]", "arg2_1: i64[]"):
             self.assertIn(line, text)

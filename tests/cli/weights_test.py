@@ -136,9 +136,9 @@ class ChangingWeights(ProgramTest):
         change(weights)
         os.write(writer, b"{}")
         os.close(writer)
-        out, said = process.communicate(timeout=600)
+        out, messages = process.communicate(timeout=600)
         os.unlink(pipe)
-        return process.returncode, out, said
+        return process.returncode, out, messages
 
     def opened(self, pipe, process):
         """The pipe's other end, once the program reads it."""
@@ -160,10 +160,10 @@ class ChangingWeights(ProgramTest):
             for backend in ("interpreter", "eager", "cpu"):
                 with self.subTest(backend=backend):
                     out = self.path("never.safetensors")
-                    code, printed, said = self.run_while(change, "--backend", backend, "--save", out, "--check")
-                    self.assertEqual(code, 3, said)
-                    self.assertIn("PW1275", said)
-                    self.assertIn("changed while it was being read", said)
+                    code, printed, messages = self.run_while(change, "--backend", backend, "--save", out, "--check")
+                    self.assertEqual(code, 3, messages)
+                    self.assertIn("PW1275", messages)
+                    self.assertIn("changed while it was being read", messages)
                     self.assertNotIn("rms", printed)
                     self.assertFalse(os.path.exists(out))
 
@@ -173,8 +173,8 @@ class ChangingWeights(ProgramTest):
             os.rename(path + ".new", path)
 
         out = self.path("out.safetensors")
-        code, _, said = self.run_while(replace, "--backend", "interpreter", "--save", out)
-        self.assertEqual(code, 0, said)
+        code, _, messages = self.run_while(replace, "--backend", "interpreter", "--save", out)
+        self.assertEqual(code, 0, messages)
         self.assertEqual(read(out)["w"][1], [2.0] * 65536)
 
     def test_a_weights_file_in_python(self):
@@ -196,8 +196,8 @@ class ChangingWeights(ProgramTest):
         os.truncate(weights, 4096)
         os.write(writer, b"{}")
         os.close(writer)
-        out, said = process.communicate(timeout=600)
-        self.assertEqual((process.returncode, out), (0, "PW1275\n"), said)
+        out, messages = process.communicate(timeout=600)
+        self.assertEqual((process.returncode, out), (0, "PW1275\n"), messages)
 
 
 class Weights(ProgramTest):

@@ -23,7 +23,7 @@ class Discover(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.file = os.path.join(cls.folder.name, "found.pwr")
-        cls.said = pwr("discover", "--ops", "relu,cat,split", "--nodes", "2", "--inputs", "2", "-o", cls.file).stderr
+        cls.messages = pwr("discover", "--ops", "relu,cat,split", "--nodes", "2", "--inputs", "2", "-o", cls.file).stderr
 
     @classmethod
     def tearDownClass(cls):
@@ -49,7 +49,7 @@ class Discover(unittest.TestCase):
     def test_the_seed_decides(self):
         again = pwr("discover", "--ops", "relu,cat,split", "--nodes", "2", "--inputs", "2", "-o", "-")
         self.assertEqual(again.stdout, Path(self.file).read_text(encoding="utf-8"))
-        self.assertIn("seed 1", self.said)
+        self.assertIn("seed 1", self.messages)
 
     def test_an_op_that_is_not_there(self):
         self.assertIn("reluu", pwr("discover", "--ops", "reluu", code=1).stderr)

@@ -1,4 +1,4 @@
-// Runs tests/fail: each file says on its lines which diagnostics it gives, `// error PW0123: part
+// Runs tests/fail: each file states on its lines which diagnostics it gives, `// error PW0123: part
 // of the message`, and gives no others.
 #include <algorithm>
 #include <filesystem>

@@ -1,6 +1,6 @@
 // Rule files with a token dropped, doubled, swapped, replaced or brought in from another file, or
-// cut short, or with a byte changed: each loads, or says why not and where. Never a crash or a
-// hang.
+// cut short, or with a byte changed: each loads, or its refusal has a reason and a location. Never
+// a crash or a hang.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

@@ -39,7 +39,7 @@ TEST_CASE("expected words: those of the place, whatever follows it", "[dsl]") {
   CHECK(has(at_mark("test t { ap^ }"), "apply"));
 }
 
-TEST_CASE("expected words: nothing is told behind a mistake of the same item", "[dsl]") {
+TEST_CASE("expected words: nothing is reported after a mistake in the same item", "[dsl]") {
   const std::vector<std::string> expected = at_mark("rule a { y = = relu(x) wh^");
   CHECK(expected.empty());
 }

@@ -135,7 +135,7 @@ TEST_CASE("parse: words of the language are names elsewhere", "[dsl]") {
   CHECK(rule.body.statements.at(0).value.attributes.at(1).value.at(0).text == "use");
 }
 
-TEST_CASE("parse: arrows and comparisons are told apart", "[dsl]") {
+TEST_CASE("parse: arrows and comparisons are distinguished", "[dsl]") {
   CHECK(Parsed("rule r { y = a where b <= c => y = a }").item<ast::Rule>().equivalence == false);
   CHECK(Parsed("rule r { y = a where b <= c <=> y = a }").item<ast::Rule>().equivalence);
   CHECK(Parsed("rule r { y = a where b>=c=>y = a }")

@@ -248,8 +248,7 @@ TEST_CASE("ruleset: an unknown library file is diagnosed with the nearest name",
   CHECK(set.error().front().help == "did you mean `noop`?");
 }
 
-TEST_CASE("ruleset: what is called like a dtype of other systems is told which one is meant",
-          "[dsl]") {
+TEST_CASE("ruleset: a dtype of another system gets a hint with the dtype that is meant", "[dsl]") {
   const auto help = [](const std::string& text) {
     auto context = std::make_shared<pw::Context>();
     auto set = pw::load_rule_texts(context, {{"test.pwr", text}});

@@ -343,7 +343,7 @@ std::vector<std::string> foreign_tokens(const std::vector<Format>& formats) {
   return tokens;
 }
 
-/// A refusal says what, by a code, and where, inside of what was read.
+/// A refusal has a code and a location inside the text that was read.
 void check_refusal(const Diagnostics& errors, const Context& context) {
   require(!errors.empty(), "a refusal has a reason");
   for (const Diagnostic& d : errors) {

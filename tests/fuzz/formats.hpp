@@ -30,7 +30,7 @@ ContextPtr fresh_context();
 std::vector<Format> formats();
 /// Tokens of all formats, and bytes that parsers stumble over.
 std::vector<std::string> foreign_tokens(const std::vector<Format>& formats);
-/// A refusal says what, by a code, and where, inside of what was read; throws std::logic_error
+/// A refusal has a code and a location inside the text that was read; throws std::logic_error
 /// where it does not.
 void check_refusal(const Diagnostics& errors, const Context& context);
 

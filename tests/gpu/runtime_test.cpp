@@ -1,5 +1,5 @@
 // Whole models on the driver: captured ≡ launched, near the reference, in the memory that the plan
-// says, and nothing made anew once steps run.
+// states, and nothing made anew once steps run.
 #include "cuda/runtime.hpp"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Tensor cores: their instructions against what the host says they do, products of ragged shapes
-// whose blocks wait for each other, attention over pages.
+// Tensor cores: their instructions compared with their emulation on the host, products of ragged
+// shapes whose blocks wait for each other, attention over pages.
 #include <cmath>
 #include <cstring>
 
@@ -40,7 +40,7 @@ double tolerance_of(DType dtype) {
 
 }  // namespace
 
-TEST_CASE("gpu: mma, wgmma and ldmatrix do what the host says they do", "[gpu]") {
+TEST_CASE("gpu: mma, wgmma and ldmatrix do what their emulation on the host does", "[gpu]") {
   cuda::Driver& driver = device_of_tensor_cores();
   const ContextPtr context = library();
   Random random(11);

@@ -86,7 +86,7 @@ TEST_CASE("binary: what is read back is the same graph, and the same bytes", "[g
     CHECK(graph_to_json(*same) == graph_to_json(graph));
     CHECK(verify(*same).empty());
     CHECK(graph_to_binary(*same) == bytes);
-    // In a context that knows nothing of it.
+    // In a context that has no notion of it.
     const ContextPtr other = library();
     const auto there = read_back(other, bytes);
     if (!there) FAIL(messages(there.error(), *other));
@@ -94,7 +94,7 @@ TEST_CASE("binary: what is read back is the same graph, and the same bytes", "[g
   }
 }
 
-TEST_CASE("binary: a file that is cut off, changed, or of another version says so",
+TEST_CASE("binary: a file that is cut off, changed, or of another version is reported",
           "[graph][binary]") {
   const ContextPtr context = library();
   const std::string bytes = graph_to_binary(all_of_it(context));

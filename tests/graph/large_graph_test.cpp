@@ -92,7 +92,7 @@ TEST_CASE_METHOD(Large,
   CHECK(graph.group(fast({x})).empty());
 }
 
-TEST_CASE("graph: an unnamed value is called the same whenever it is asked for", "[graph][large]") {
+TEST_CASE("graph: an unnamed value is called the same whenever it is requested", "[graph][large]") {
   const auto build = [](bool ask) {
     Large l;
     const NodeId a = l.fast({l.x}), b = l.fast({l.x});
@@ -147,7 +147,7 @@ TEST_CASE_METHOD(Large, "graph: a name is taken over, and comes back with a roll
   CHECK(graph.fresh_name("a") != "a");
 }
 
-TEST_CASE_METHOD(Large, "graph: a settled graph still knows which names are taken",
+TEST_CASE_METHOD(Large, "graph: a settled graph still records which names are taken",
                  "[graph][large]") {
   named({x}, "a");
   graph.settle();

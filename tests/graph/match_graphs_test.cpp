@@ -1,4 +1,4 @@
-// Two graphs without a shared history: what corresponds, and what is said to differ.
+// Two graphs without a shared history: what corresponds, and what is reported to differ.
 #include "graph/compare/match_graphs.hpp"
 
 #include <algorithm>

@@ -140,7 +140,7 @@ TEST_CASE("fx: sizes of two symbols that guards make equal stay two", "[fx]") {
     return taken("f32[s1, 4]", "f32[s1, 4]", "add.Tensor(x, z)", second, options);
   };
   CHECK(add({}) == "aten.add.Tensor");
-  // A slice up to one of two symbols has no type that says so: the call stays PyTorch's.
+  // A slice up to one of two symbols has no type that states this: the call stays PyTorch's.
   FxOptions options;
   options.equal = {{"2*s0", "s1"}};
   CHECK(add(options) == "aten.add.Tensor");

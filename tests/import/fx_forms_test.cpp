@@ -328,7 +328,7 @@ TEST_CASE("forms: submodules of higher-order ops, and twice the same", "[graph][
                  "            return x\n") == "`b` takes 1 arguments, but gets 2");
 }
 
-TEST_CASE("forms: torch.export says kinds and ranges", "[graph][fx][forms]") {
+TEST_CASE("forms: torch.export states kinds and ranges", "[graph][fx][forms]") {
   ContextPtr context = library();
   FxImport fx = import_with(context, fixture("export"));
   CHECK(kinds(fx.graph) ==
@@ -468,7 +468,7 @@ TEST_CASE("forms: several symbols become one", "[graph][fx][forms]") {
   CHECK(error_of(text, options) == "this dim is already called `n`");
 }
 
-TEST_CASE("forms: kinds that are asked for come before those that are guessed",
+TEST_CASE("forms: kinds that are requested come before those that are guessed",
           "[graph][fx][forms]") {
   ContextPtr context = library();
   FxOptions options;

@@ -204,7 +204,7 @@ TEST_CASE("fx memory: a strided part is put back among its neighbours", "[graph]
         "slice(full(), 2, 3), slice(x, 6, 7))");
 }
 
-TEST_CASE("fx memory: what cannot be told is refused with the op's name", "[graph][fx]") {
+TEST_CASE("fx memory: what cannot be determined is refused with the op's name", "[graph][fx]") {
   ContextPtr context = library();
   Result<FxImport> shown_twice = import_body(context, "x: \"f32[1, 8]\"", R"(
         e: "f32[4, 8]" = torch.ops.aten.expand.default(x, [4, 8])
@@ -220,7 +220,8 @@ TEST_CASE("fx memory: what cannot be told is refused with the op's name", "[grap
   CHECK(strided.error()[0].message.find("as_strided") != std::string::npos);
 }
 
-TEST_CASE("fx memory: without types a write through a reshape is kept, and said", "[graph][fx]") {
+TEST_CASE("fx memory: without types a write through a reshape is kept, and reported",
+          "[graph][fx]") {
   ContextPtr context = library();
   FxImport fx = imported(context, "x", R"(
         view = torch.ops.aten.view.default(x, [2, 8])

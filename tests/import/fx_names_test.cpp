@@ -65,7 +65,7 @@ TEST_CASE("fx: results are taken by key", "[graph][fx]") {
   CHECK(graph.attribute(call, "writes") == nullptr);
 }
 
-TEST_CASE("fx: what depends on data says so", "[graph][fx]") {
+TEST_CASE("fx: an op that depends on data is reported", "[graph][fx]") {
   const std::string size = "the size of its result depends on the contents of its operand";
   for (const char* call : {"torch.functional.unique(x)", "torch.ops.aten.nonzero.default(x)"}) {
     const std::string why =
@@ -75,7 +75,7 @@ TEST_CASE("fx: what depends on data says so", "[graph][fx]") {
   }
 }
 
-TEST_CASE("fx: an equation of another form stays PyTorch's, and says why", "[graph][fx]") {
+TEST_CASE("fx: an equation of another form stays PyTorch's, with the reason", "[graph][fx]") {
   const std::string why =
       reason("x: \"f32[4, 4]\"", "        y = torch.einsum('ii->i', x)\n        return (y,)");
   CAPTURE(why);

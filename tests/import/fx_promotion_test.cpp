@@ -193,7 +193,7 @@ TEST_CASE("import: lists of several types, products with factors", "[fx][promoti
          {"aten.linear.default(x, w)", "x: \"f32[6]\", w: \"f32[5, 6]\"", "f32[5]"}});
 }
 
-TEST_CASE("import: a filling says its type where nothing else does", "[fx][promotion]") {
+TEST_CASE("import: a filling states its type where nothing else does", "[fx][promotion]") {
   check({{"aten.full.default([2], 3)", "x: \"f32[]\"", "i64[2]"},
          {"aten.full.default([2], True)", "x: \"f32[]\"", "b8[2]"},
          {"aten.full.default([2], 0.5)", "x: \"f32[]\"", "f32[2]"},

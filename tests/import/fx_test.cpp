@@ -431,7 +431,7 @@ TEST_CASE("fx: symbols that make no sense are refused", "[graph][fx]") {
   }
 }
 
-TEST_CASE("fx: several mistakes are told at once", "[graph][fx]") {
+TEST_CASE("fx: several mistakes are reported at once", "[graph][fx]") {
   ContextPtr context = library();
   Result<FxImport> fx = import_fx(
       context,
@@ -463,7 +463,8 @@ TEST_CASE("fx: the table speaks of ops, operands and attributes that exist", "[g
   }
 }
 
-TEST_CASE("fx: calls make ops that are said of their targets, or of any", "[graph][fx]") {
+TEST_CASE("fx: calls become the ops that are declared for their targets, or for any",
+          "[graph][fx]") {
   ContextPtr context = library();
   const fx::MadeOps made(context);
   const auto& anywhere = fx::MadeOps::anywhere();

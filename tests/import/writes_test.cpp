@@ -58,7 +58,7 @@ TEST_CASE("writes: what ops write of inputs is declared as the text is read", "[
   CHECK(writes_of("y = put(b, x)  w = put(c, y)  out x") == "b = y, c = w");
 }
 
-TEST_CASE("writes: what the text says stays, and a value that is not an input is not written",
+TEST_CASE("writes: what the text states stays, and a value that is not an input is not written",
           "[graph]") {
   CHECK(writes_of("y = put(c, x)  w = put(c, z)  out y  write c = w") == "c = w");
   CHECK(writes_of("y = put(c, x)  out y  write c = x") == "c = x");
@@ -67,7 +67,7 @@ TEST_CASE("writes: what the text says stays, and a value that is not an input is
   CHECK(writes_of("opaque(c, x)  y = exp(c)  out y").empty());  // known to no engine
 }
 
-TEST_CASE("writes: where nothing says what an input holds, the place and a way to say it",
+TEST_CASE("writes: where nothing states what an input holds, the location and a way to state it",
           "[graph]") {
   struct Case {
     const char *body, *statement, *message, *help;
@@ -94,7 +94,7 @@ TEST_CASE("writes: where nothing says what an input holds, the place and a way t
   }
 }
 
-TEST_CASE("writes: graph.json says the same, and both forms read back", "[graph]") {
+TEST_CASE("writes: graph.json states the same, and both forms read back", "[graph]") {
   const auto context = std::make_shared<Context>();
   const Graph graph = read_written(context, "y = put(c, x)  w = exp(y)  out w").value();
   const std::string text = print_pwg(graph);

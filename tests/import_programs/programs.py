@@ -121,7 +121,7 @@ class Program:
             kinds += ["t", "view"]
         kind = rng.choice(kinds)
         dim = rng.randrange(rank) if rank else 0
-        said = dim - rank if rng.random() < 0.3 else dim
+        messages = dim - rank if rng.random() < 0.3 else dim
         size = t.shape[dim] if rank else 0
         if kind in ("flat", "view") and not self.clear(x):
             raise Impossible
@@ -134,35 +134,35 @@ class Program:
         elif kind == "slice":
             start = rng.randrange(size)
             end = rng.choice([9223372036854775807, rng.randrange(start + 1, size + 1)])
-            self.emit("aten.slice.Tensor", x, said, start, end)
+            self.emit("aten.slice.Tensor", x, messages, start, end)
         elif kind == "step":
             if size < 3:
                 raise Impossible
             start = rng.randrange(2)
-            self.emit("aten.slice.Tensor", x, said, start, rng.choice([9223372036854775807, size]), rng.choice([2, 2, 3]))
+            self.emit("aten.slice.Tensor", x, messages, start, rng.choice([9223372036854775807, size]), rng.choice([2, 2, 3]))
         elif kind == "select":
-            self.emit("aten.select.int", x, said, rng.randrange(-size, size))
+            self.emit("aten.select.int", x, messages, rng.randrange(-size, size))
         elif kind == "narrow":
             start = rng.randrange(size)
             self.emit("aten.narrow.default", x, dim, start, rng.randrange(1, size - start + 1))
         elif kind == "split":
             length = rng.randrange(1, size + 1)
-            self.several("aten.split.Tensor", -(-size // length), x, length, said)
+            self.several("aten.split.Tensor", -(-size // length), x, length, messages)
         elif kind == "sizes":
             cut = rng.randrange(size + 1)
-            self.several("aten.split_with_sizes.default", 2, x, [cut, size - cut], said)
+            self.several("aten.split_with_sizes.default", 2, x, [cut, size - cut], messages)
         elif kind == "chunk":
             count = rng.randrange(1, 4)
             length = -(-size // count)
-            self.several("aten.chunk.default", -(-size // length), x, count, said)
+            self.several("aten.chunk.default", -(-size // length), x, count, messages)
         elif kind == "unbind":
             if size > 4:
                 raise Impossible
-            self.several("aten.unbind.int", size, x, said)
+            self.several("aten.unbind.int", size, x, messages)
         elif kind == "squeeze":
             form = rng.randrange(3)
             if form == 0:
-                self.emit("aten.squeeze.dim", x, said)
+                self.emit("aten.squeeze.dim", x, messages)
             elif form == 1:
                 self.emit("aten.squeeze.dims", x, [dim])
             else:
@@ -172,7 +172,7 @@ class Program:
         elif kind == "view":
             self.emit("aten.view.default", x, self.other_shape(t.array.size))
         elif kind == "transpose":
-            self.emit("aten.transpose.int", x, said, rng.randrange(rank))
+            self.emit("aten.transpose.int", x, messages, rng.randrange(rank))
         elif kind == "permute":
             self.emit("aten.permute.default", x, rng.sample(range(rank), rank))
         else:

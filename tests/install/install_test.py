@@ -51,9 +51,9 @@ class Install(unittest.TestCase):
             "-DCMAKE_BUILD_TYPE=Release",
         )
         call("cmake", "--build", build)
-        said = call(build / "consumer", DUMP, "n=arg0_1.0,arg1_1.0")
-        self.assertIn("2 steps, 0 failed", said)
-        self.assertRegex(said, r"\d+ nodes became \d+ in \d+ pieces")
+        messages = call(build / "consumer", DUMP, "n=arg0_1.0,arg1_1.0")
+        self.assertIn("2 steps, 0 failed", messages)
+        self.assertRegex(messages, r"\d+ nodes became \d+ in \d+ pieces")
         self.assertIn("PW0001", call(build / "consumer", "no-such-file", "n=x.0", code=1))
 
 

@@ -154,15 +154,15 @@ class Wheel(unittest.TestCase):
 
     def test_the_main_job_runs_with_the_library_that_is_inside(self):
         (self.folder / "model.fx.txt").write_text((ROOT / "examples/tiny-decoder.fx.txt").read_text())
-        said = self.bin(
+        messages = self.bin(
             "pwr", "run", "model.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0", "-r", "llm", "-p", "o2", "--tokens", "1,7", "--check", cwd=self.folder
         )
-        self.assertIn("all outputs of all steps pass the check", said)
+        self.assertIn("all outputs of all steps pass the check", messages)
 
     def test_without_a_compiler_the_cpu_backend_says_so(self):
         (self.folder / "g.pwg").write_text("graph g { symbol n in 1..64 tokens  in x: f32[n, 8]\n  y = relu(x)\n  out y }\n")
-        said = self.bin("pwr", "run", "g.pwg", "--backend", "cpu", "--tokens", "3", cwd=self.folder)
-        self.assertIn("no C++ compiler was found, so everything runs on eager: put c++, g++ or clang++ on PATH", said)
+        messages = self.bin("pwr", "run", "g.pwg", "--backend", "cpu", "--tokens", "3", cwd=self.folder)
+        self.assertIn("no C++ compiler was found, so everything runs on eager: put c++, g++ or clang++ on PATH", messages)
         self.assertIn("not found", next(line for line in self.bin("pwr", "doctor").splitlines() if "C++ compiler" in line))
         for backend in ("eager", "interpreter"):
             self.bin("pwr", "run", "g.pwg", "--backend", backend, "--tokens", "3", cwd=self.folder)
@@ -174,9 +174,9 @@ class Wheel(unittest.TestCase):
         (broken / "libgvc.so.6").write_text("what the loader finds first, and cannot load")
         without = {"LD_LIBRARY_PATH": str(broken)}
         self.assertIn("not found", next(line for line in self.bin("pwr", "doctor", env=without).splitlines() if "Graphviz" in line))
-        said = self.bin("pwviz", "g.pwg", "-o", "g.svg", env=without, cwd=self.folder, code=5)
-        self.assertRegex(said, r"error\[PW0907\]: Graphviz is missing: .*libgvc")
-        self.assertIn("apt install graphviz", said)
+        messages = self.bin("pwviz", "g.pwg", "-o", "g.svg", env=without, cwd=self.folder, code=5)
+        self.assertRegex(messages, r"error\[PW0907\]: Graphviz is missing: .*libgvc")
+        self.assertIn("apt install graphviz", messages)
         self.assertFalse((self.folder / "g.svg").exists())
         for name in ("g.html", "g.dot", "g.txt", "g.md"):
             self.bin("pwviz", "g.pwg", "-o", name, env=without, cwd=self.folder)

@@ -177,7 +177,7 @@ TEST_CASE("onnx: the bodies of functions stand in their place", "[onnx]") {
   CHECK(values_of(imported(m).graph, {{"x", floats({2}, {1, 2})}}) == std::vector<float>{3, 6});
 }
 
-TEST_CASE("onnx: what has no meaning stays a call, and the import says why", "[onnx]") {
+TEST_CASE("onnx: what has no meaning stays a call, and the import reports why", "[onnx]") {
   TestModel m;
   m.in("x", {"2"})
       .out("y", {"2"})

@@ -12,7 +12,7 @@ namespace pw_test_onnx {
 
 inline constexpr int kFloat = 1, kInt64 = 7;
 
-/// A model under construction; opset 21 unless said otherwise.
+/// A model under construction; opset 21 unless stated otherwise.
 struct TestModel {
   Model model;
   explicit TestModel(std::int64_t opset = 21) {

@@ -304,7 +304,7 @@ TEST_CASE("artifact: names and keys of a manifest are digests", "[artifact]") {
   }
 }
 
-TEST_CASE("artifact: without its native code it runs on the backend that is asked for",
+TEST_CASE("artifact: without its native code it runs on the backend that is requested",
           "[artifact]") {
   const RunRequest request = artifact_request("cpu");
   const std::string path = artifact_of(request, "artifact_graphs");

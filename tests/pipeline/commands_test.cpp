@@ -67,7 +67,7 @@ std::string code_of(const Result<T>& result) {
 
 }  // namespace
 
-TEST_CASE("pipeline: check says what rules do, and every mistake of the files", "[pipeline]") {
+TEST_CASE("pipeline: check states what rules do, and every mistake of the files", "[pipeline]") {
   const Loaded at;
   const auto context = std::make_shared<Context>();
   const auto checked = check_rule_files(context, {{at.rule_file}});

@@ -49,7 +49,7 @@ TEST_CASE("formats: what is known to be no graph is named", "[pipeline]") {
   CHECK(pickle.error().front().message.find("pickle") != std::string::npos);
 }
 
-TEST_CASE("formats: a damaged archive is told as one", "[pipeline]") {
+TEST_CASE("formats: a damaged archive is reported as one", "[pipeline]") {
   const auto zip = read(std::string("PK\x03\x04", 4) + "rest");
   REQUIRE_FALSE(zip);
   CHECK(zip.error().front().code == "PW0004");

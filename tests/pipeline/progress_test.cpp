@@ -75,7 +75,7 @@ TEST_CASE("progress: drawing counts nodes, stage by stage", "[pipeline]") {
   told.counted("writing the picture", "nodes", kManyNodes);
 }
 
-TEST_CASE("progress: whoever says nothing gets the same", "[pipeline]") {
+TEST_CASE("progress: a caller without a listener gets the same", "[pipeline]") {
   GraphSource source;
   source.path = test::written("progress.json", long_chain());
   const ContextPtr context = std::make_shared<Context>();

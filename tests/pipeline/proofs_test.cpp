@@ -132,7 +132,7 @@ TEST_CASE("proofs: an op's body is read, through other ops too", "[proofs]") {
   CHECK(cache.proofs() == 4);
 }
 
-TEST_CASE("proofs: each thing that a rule says is part of what is kept", "[proofs]") {
+TEST_CASE("proofs: every part of a rule is part of the stored key", "[proofs]") {
   const auto text_of = [](const std::string& text, const std::string& param = "4") {
     const LoadedRules rules = rules_of(text, std::make_shared<Context>(), {{"p", param}});
     const auto out = rule_text(rules.set, rules.set.resolve("r").at(0), rules.params);

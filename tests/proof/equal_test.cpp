@@ -75,7 +75,7 @@ TEST_CASE("equal: columns, then rows, then a sum over the ranks", "[equal]") {
   CHECK(seen.assumed == std::vector<std::string>{"x"});
 }
 
-TEST_CASE("equal: a sum that is not joined is told where it is read", "[equal]") {
+TEST_CASE("equal: a sum that is not joined is reported where it is read", "[equal]") {
   const std::string wrong =
       replaced(kMlpRank, "m = all_reduce(p){group = \"tp\"} y = m + x", "y = p + x");
   const Equality seen = twice(kMlp, wrong, kMlpRelation);
@@ -230,7 +230,7 @@ TEST_CASE("equal: decoders of one device and of two", "[equal]") {
       INFO(claim.node << ": " << claim.reason);
       CHECK(claim.proved);
     }
-    // Without the word for it, nothing says that attention takes heads by themselves.
+    // Without the word for it, nothing states that attention takes heads by themselves.
     CHECK_FALSE(prove_equal(graphs[0], {&graphs[1], &graphs[2]}, relation_of(relation)).proved());
     // Both ranks the first one.
     CHECK_FALSE(

@@ -262,7 +262,7 @@ TEST_CASE("machine: floats that keep every bit", "[proof]") {
 TEST_CASE("machine: an element is what the interpreter computes", "[proof]") {
   const proof::Proof wraps = proof_of("y = lt(a: i32[n], add(a, 1)) => y = eq(a, a)");
   CHECK(wraps.element == "for a[i0] = 2147483647 the left is false and the right true");
-  // A solver knows nothing of exp: 2.73 on both sides is not an element.
+  // A solver has no notion of exp: 2.73 on both sides is not an element.
   const proof::Proof exponentials =
       proof_of("y = mul(exp(a: f32[n]), exp(c: f32[n])) => y = exp(add(a, c))");
   CHECK(exponentials.element.find("the right NaN") == std::string::npos);

@@ -172,18 +172,18 @@ class OneVerdict(unittest.TestCase):
             "rule wrong { y = relu(x: f32[*s]) => y = abs(x) }\n"
         )
         file = self.file("doors.pwr", text)
-        said = {}
+        messages = {}
         for command, arguments in (("verify", ["-r", file]), ("prove", ["-r", file])):
-            said[command] = {row["rule"]: (row["verdict"], row["known_by"]) for row in self.rows(command, *arguments)}
-        said["check"] = {row["name"]: (row["numbers"], row["known_by"]) for row in self.rows("check", file) if row["kind"] == "rule"}
-        self.assertEqual(said["prove"], said["verify"])
-        self.assertEqual(said["check"], said["verify"])
-        self.assertEqual(said["verify"]["wrong"], ("refuted", "samples"))
-        self.assertEqual(said["verify"]["widened"][0], "refuted")
-        self.assertEqual(said["verify"]["sums"][0], "rounds")
-        self.assertNotIn(said["verify"]["exponents"][0], ("same_bits", "rounds"))
+            messages[command] = {row["rule"]: (row["verdict"], row["known_by"]) for row in self.rows(command, *arguments)}
+        messages["check"] = {row["name"]: (row["numbers"], row["known_by"]) for row in self.rows("check", file) if row["kind"] == "rule"}
+        self.assertEqual(messages["prove"], messages["verify"])
+        self.assertEqual(messages["check"], messages["verify"])
+        self.assertEqual(messages["verify"]["wrong"], ("refuted", "samples"))
+        self.assertEqual(messages["verify"]["widened"][0], "refuted")
+        self.assertEqual(messages["verify"]["sums"][0], "rounds")
+        self.assertNotIn(messages["verify"]["exponents"][0], ("same_bits", "rounds"))
         lines = [self.pwr(command, "-r", file).stdout for command in ("verify", "prove")]
-        for rule in said["verify"]:
+        for rule in messages["verify"]:
             verdicts = [next(line for line in text.splitlines() if line.startswith(rule + " ")).split(" (")[0] for text in lines]
             self.assertEqual(verdicts[0], verdicts[1])
 

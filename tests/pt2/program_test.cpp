@@ -228,7 +228,7 @@ TEST_CASE("pt2: a symbol of one value is that number", "[pt2]") {
   CHECK(line_of(done.graph, "mm") == "mm: f32[6, 3] = mm(x, p_w)");
 }
 
-TEST_CASE("pt2: what the caller says of an input goes before what the archive says", "[pt2]") {
+TEST_CASE("pt2: what the caller states about an input overrides the archive", "[pt2]") {
   const ContextPtr context = library();
   FxOptions given = options();
   given.kinds["b_n"] = InputKind::weight;
@@ -406,7 +406,7 @@ TEST_CASE("pt2: outputs that are not tensors are left out and reported", "[pt2]"
   CHECK(done.report.notes.back() == "output 3 is dropped: it is not a tensor (as_int)");
 }
 
-TEST_CASE("pt2: a mistake is told with its JSON pointer", "[pt2]") {
+TEST_CASE("pt2: a mistake is reported with its JSON pointer", "[pt2]") {
   ProgramText program = small_program();
   CHECK(refused_program("{") == "PW0531 m.pt2/model.json: invalid JSON at byte 2");
   CHECK(refused_program("[]") == "PW0531 m.pt2/model.json at /: expected an object, found a list");
@@ -439,7 +439,7 @@ TEST_CASE("pt2: a mistake is told with its JSON pointer", "[pt2]") {
         "the maximum");
 }
 
-TEST_CASE("pt2: a mistake in a call is told with the call's place", "[pt2]") {
+TEST_CASE("pt2: a mistake in a call is reported with the call's place", "[pt2]") {
   const std::string at = "m.pt2/model.json at /graph_module/graph/nodes/4";
   CHECK(refused_program(call_of(argument(tensor("no_such")))) ==
         "PW0509 " + at + ": unknown name `no_such`");

@@ -122,8 +122,8 @@ class Commands(unittest.TestCase):
         self.assertFalse(hasattr(self, "compare_no_such"))
 
     def compare_import_(self):
-        said = []
-        graph = pw.import_(ROOT / "examples/tiny-decoder.fx.txt", symbols="n=arg0_1.0,arg1_1.0", log=said.append)
+        messages = []
+        graph = pw.import_(ROOT / "examples/tiny-decoder.fx.txt", symbols="n=arg0_1.0,arg1_1.0", log=messages.append)
         done = subprocess.run(
             [PWR, "import", str(ROOT / "examples/tiny-decoder.fx.txt"), "--symbol", "n=arg0_1.0,arg1_1.0", "--all"],
             capture_output=True,
@@ -131,8 +131,8 @@ class Commands(unittest.TestCase):
             check=True,
         )
         self.assertEqual(graph.text(), done.stdout)
-        self.assertTrue(said)
-        self.assertTrue(done.stderr.startswith("\n".join(said)), done.stderr)
+        self.assertTrue(messages)
+        self.assertTrue(done.stderr.startswith("\n".join(messages)), done.stderr)
 
     def compare_export(self):
         self.pwr("export", self.model, "-o", self.path("theirs.pwg"))
@@ -309,8 +309,8 @@ class Commands(unittest.TestCase):
         (graph,) = mine["graphs"]
         self.assertEqual(graph["plan"], self.pwr("plan", self.model, *options))
         steps = ["--explain-dispatch", "2", "--explain-dispatch", "1,1,5"]
-        told = {"variant": graph["variant"], "dispatch": graph["dispatch"], "memory": graph["memory"]}
-        self.assertEqual({"graphs": [told], "counters": mine["counters"]}, self.json("plan", self.model, *options, *steps, "--memory", "--stats"))
+        notice = {"variant": graph["variant"], "dispatch": graph["dispatch"], "memory": graph["memory"]}
+        self.assertEqual({"graphs": [notice], "counters": mine["counters"]}, self.json("plan", self.model, *options, *steps, "--memory", "--stats"))
         first, second = self.path("first.json"), self.path("second.json")
         Path(first).write_text(graph["plan"])
         Path(second).write_text(pw.plan(self.model, sizes=[1, 4])["graphs"][0]["plan"])
@@ -320,8 +320,8 @@ class Commands(unittest.TestCase):
     def compare_sizes(self):
         mine = pw.sizes(self.model, "llm", "o2", histograms=["bimodal", "uniform"], graphs=8, output=self.path("mine.svg"))
         options = ["-r", "llm", "-p", "o2", "--graphs", "8"]
-        told = self.json("sizes", self.model, *options, "--histogram", "bimodal,uniform", "-o", self.path("theirs.svg"))
-        self.assertEqual(mine, {"rows": told["rows"], "chosen": {row["traffic"]: row["sizes"] for row in told["chosen"]}})
+        notice = self.json("sizes", self.model, *options, "--histogram", "bimodal,uniform", "-o", self.path("theirs.svg"))
+        self.assertEqual(mine, {"rows": notice["rows"], "chosen": {row["traffic"]: row["sizes"] for row in notice["chosen"]}})
         self.assertEqual(Path(self.path("mine.svg")).read_text(), Path(self.path("theirs.svg")).read_text())
         for traffic, chosen in mine["chosen"].items():
             self.assertEqual(",".join(map(str, chosen)) + "\n", self.pwr("sizes", self.model, *options, "--histogram", traffic, "--list"))
@@ -349,8 +349,8 @@ class Commands(unittest.TestCase):
 
     def compare_run_model(self):
         (mine,) = pw.run_model(self.model, "llm", "o2", tokens=[1, 7], sizes=[2, 8], check=True)["graphs"]
-        told = self.json("run", self.model, "-r", "llm", "-p", "o2", "--tokens", "1,7", "--sizes", "2,8", "--check")
-        (theirs,) = told["graphs"]
+        notice = self.json("run", self.model, "-r", "llm", "-p", "o2", "--tokens", "1,7", "--sizes", "2,8", "--check")
+        (theirs,) = notice["graphs"]
         self.assertEqual(timeless(mine["passes"]), timeless(theirs["passes"]))
         self.assertEqual(timeless(mine["steps"]), timeless(theirs["steps"]))
         self.assertEqual(mine["numbers"], theirs["numbers"])
@@ -422,8 +422,8 @@ class Commands(unittest.TestCase):
     def compare_draw(self):
         pwviz = str(Path(PWR).with_name("pwviz"))
         options = ["-r", "llm", "-p", "o2", "--pass", "norm_quant"]
-        told = subprocess.run([pwviz, self.model, *options], capture_output=True, text=True, check=True).stdout
-        self.assertEqual(pw.draw(self.model, rules="llm", pipeline="o2", after="norm_quant"), told)
+        notice = subprocess.run([pwviz, self.model, *options], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(pw.draw(self.model, rules="llm", pipeline="o2", after="norm_quant"), notice)
         subprocess.run([pwviz, self.model, *options, "-o", self.path("theirs.html")], capture_output=True, check=True)
         self.assertIsNone(pw.draw(self.model, self.path("mine.html"), "llm", "o2", after="norm_quant"))
         self.assertEqual(Path(self.path("mine.html")).read_bytes(), Path(self.path("theirs.html")).read_bytes())

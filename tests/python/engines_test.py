@@ -69,12 +69,12 @@ class Externs(Case):
     def test_it_decides_where_a_rule_matches(self):
         for columns, times in (("8", 1), ("7", 0)):
             session = pw.Session()
-            asked = []
-            session.bind_extern("even", ["int"], lambda number: asked.append(number) or number % 2 == 0)
+            request = []
+            session.bind_extern("even", ["int"], lambda number: request.append(number) or number % 2 == 0)
             graph = session.loads(GRAPH.replace("COLUMNS", columns), "g.pwg")
             run = session.run(graph, session.rules([str(self.file("r.pwr", RULES))]), "p")
             self.assertEqual(run.count("r"), times)
-            self.assertEqual(set(asked), {int(columns)})
+            self.assertEqual(set(request), {int(columns)})
 
     def test_a_wrong_kind_is_said(self):
         with self.assertRaisesRegex(pw.Error, "there is no kind `number`"):
@@ -139,8 +139,8 @@ class Artifacts(Case):
     def test_what_was_compiled_runs(self):
         graph, output = self.file("g.pwg", GRAPH.replace("COLUMNS", "8")), self.folder / "g.pwx"
         wanted = pw.run_model(graph, "llm", "o2", tokens=[3], backend="cpu")["graphs"][0]
-        said = pw.compile_model(graph, "llm", "o2", output=output, backend="cpu")
-        self.assertIn("1 graph", said[-1])
+        messages = pw.compile_model(graph, "llm", "o2", output=output, backend="cpu")
+        self.assertIn("1 graph", messages[-1])
         done = pw.run_model(output, tokens=[3], check=True)
         self.assertEqual(done["failed"], 0)
         self.assertEqual(done["graphs"][0]["outputs"][0]["y"].tobytes(), wanted["outputs"][0]["y"].tobytes())

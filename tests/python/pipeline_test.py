@@ -78,8 +78,8 @@ class MainJob(unittest.TestCase):
             "2,4",
             "--check",
         ]
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        (theirs,) = json.loads(told)["graphs"]
+        notice = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        (theirs,) = json.loads(notice)["graphs"]
 
         def timeless(rows):
             return [{k: v for k, v in row.items() if k != "time_s"} for row in rows]
@@ -125,13 +125,13 @@ class MainJob(unittest.TestCase):
         self.assertEqual(captured, other["kernels"])
 
     def test_mistakes(self):
-        for options, said in (
+        for options, messages in (
             ({"backend": "gpu"}, "PW1405"),
             ({"backend": "eager", "strict": True}, "PW1406"),
             ({"backend": "cuda", "driver": "host", "ranks": 2}, "PW1201"),
             ({"max_tokens": 4, "tokens": [9]}, "PW1408"),
         ):
-            with self.assertRaisesRegex(pw.Error, said):
+            with self.assertRaisesRegex(pw.Error, messages):
                 pw.run_model(self.path, "llm", "o2", **options)
         with self.assertRaisesRegex(pw.Error, "PW1101.*o22"):
             pw.run_model(self.path, "llm", "o22")
@@ -145,8 +145,8 @@ class MainJob(unittest.TestCase):
 
     def test_engines(self):
         can = {engine["name"]: engine for engine in pw.engines()}
-        told = subprocess.run([PWR, "doctor", "--format", "json"], capture_output=True, text=True, check=True).stdout
-        names = [row["what"].removeprefix("backend ") for row in json.loads(told) if row["what"].startswith("backend ")]
+        notice = subprocess.run([PWR, "doctor", "--format", "json"], capture_output=True, text=True, check=True).stdout
+        names = [row["what"].removeprefix("backend ") for row in json.loads(notice) if row["what"].startswith("backend ")]
         self.assertEqual(list(can), names)
         self.assertEqual([name for name in can if name in ("eager", "interpreter", "cpu", "cuda")], ["eager", "interpreter", "cpu", "cuda"])
         self.assertTrue(can["cuda"]["capture"] and not can["cuda"]["ranks"])

@@ -117,8 +117,8 @@ class Stubs(unittest.TestCase):
         for name in pw.commands.__all__:
             if name in ("export", "code_meaning", "format_rules"):  # nothing, or a text
                 continue
-            said = inspect.getdoc(getattr(pw, name))
-            self.assertRegex(said, r"Returns|: rows? of|: a row|, as `pwr plan --diff`", name)
+            messages = inspect.getdoc(getattr(pw, name))
+            self.assertRegex(messages, r"Returns|: rows? of|: a row|, as `pwr plan --diff`", name)
 
     def test_the_comparison_can_fail(self):
         wrong = ast.parse("def doctor(verbose: bool) -> list: ...").body[0]

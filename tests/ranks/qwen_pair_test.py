@@ -98,7 +98,7 @@ def main():
             assert re.search(rf"^ +\w+ +{rule} +{matches} ", stats, re.M), f"{rule} does not match {matches} times:\n{stats}"
         options = ["--allow-run-as-root", "--oversubscribe", "--mca", "btl", "vader,self"]
         run = ["-r", "llm", "-p", "o2", "-D", "tp=2", "-D", "sp_tokens=16", "--weights", at("part.{rank}.st"), "--tokens", TOKENS]
-        said = called(
+        messages = called(
             "mpirun",
             *options,
             "-n",
@@ -116,7 +116,7 @@ def main():
         )
         outputs = [Path(at(f"out.{rank}")).read_bytes() for rank in range(2)]
         assert outputs[0] == outputs[1] and len(outputs[0]) > TOKENS * HIDDEN * 2, "the ranks' bits differ"
-        print(said)
+        print(messages)
     return 0
 
 

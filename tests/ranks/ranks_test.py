@@ -180,8 +180,8 @@ class Mpi(RanksTest):
                     for rank in range(4):
                         self.assertEqual(self.saved(wanted, rank), self.saved(got, rank), f"rank {rank}")
             # The graph before rewriting reports it, even if a pass removes the cause.
-            said = self.pwr(*args, "-p", "dce", "--ranks", "4", "--save", got, "--check").stderr
-            self.assertEqual("PW1117" in said, name == "unread", said)
+            messages = self.pwr(*args, "-p", "dce", "--ranks", "4", "--save", got, "--check").stderr
+            self.assertEqual("PW1117" in messages, name == "unread", messages)
             for rank in range(4):
                 self.assertEqual(self.saved(wanted, rank), self.saved(got, rank), f"rank {rank}")
 
@@ -189,8 +189,8 @@ class Mpi(RanksTest):
         """Collectives run between captured pieces; the same kernels without capture are the oracle."""
         args = self.arguments("llama", 2, "--backend", "cuda", "--driver", "host", "--ranks", "mpi")
         captured, launches = self.path("captured.{rank}.st"), self.path("launches.{rank}.st")
-        said = self.mpi((2, [*args, "--save", captured, "--check"])).stderr
-        self.assertRegex(said, r"[1-9]\d* of \d+ pieces captured")
+        messages = self.mpi((2, [*args, "--save", captured, "--check"])).stderr
+        self.assertRegex(messages, r"[1-9]\d* of \d+ pieces captured")
         self.mpi((2, [*args, "--mode", "none", "--save", launches]))
         for rank in range(2):
             self.assertEqual(self.saved(captured, rank), self.saved(launches, rank))
@@ -204,10 +204,10 @@ class Mpi(RanksTest):
 
     def refused(self, first, second, *parts):
         began = time.monotonic()
-        said = self.mpi((1, first), (1, second), code=None).stderr
-        self.assertEqual(said.count("error[PW1291]"), 1, said)
+        messages = self.mpi((1, first), (1, second), code=None).stderr
+        self.assertEqual(messages.count("error[PW1291]"), 1, messages)
         for part in parts:
-            self.assertIn(part, said)
+            self.assertIn(part, messages)
         self.assertLess(time.monotonic() - began, 250)
 
     def test_a_sum_that_is_fused_on_one_rank_only(self):
@@ -261,29 +261,29 @@ pipeline ranged { for tokens in ranges(LIMIT) { greedy { small_sum } } }
         run = subprocess.Popen(
             launched((4, args)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True
         )
-        said = []
-        reader = threading.Thread(target=lambda: said.extend(run.stderr))
+        messages = []
+        reader = threading.Thread(target=lambda: messages.extend(run.stderr))
         reader.start()
         try:
             end = time.monotonic() + 600
-            while not any("running" in line for line in said) and time.monotonic() < end and run.poll() is None:
+            while not any("running" in line for line in messages) and time.monotonic() < end and run.poll() is None:
                 time.sleep(0.02)
             time.sleep(draw.uniform(0.1, 1.5))
             ranks = children_of(run.pid)
-            self.assertEqual(len(ranks), 4, said)
+            self.assertEqual(len(ranks), 4, messages)
             began = time.monotonic()
             os.kill(draw.choice(ranks), stop)
             run.wait(timeout=300)
             taken = time.monotonic() - began
             reader.join()
-            text = "".join(said)
+            text = "".join(messages)
             self.assertLess(taken, GONE, text)
             self.assertFalse([pid for pid in ranks if Path(f"/proc/{pid}/stat").exists() and pid in children_of(run.pid)])
             self.assertNotEqual(run.returncode, 0)
-            told = [line for line in said if "PW1290" in line]
-            self.assertEqual(len(told), 1, text)
-            self.assertRegex(told[0], r"rank [0-3] is lost|rank [0-3] has not responded")
-            self.assertRegex(told[0], r"the last collective is \w+ at node \S+ \(group tp, \d+ bytes\)")
+            notice = [line for line in messages if "PW1290" in line]
+            self.assertEqual(len(notice), 1, text)
+            self.assertRegex(notice[0], r"rank [0-3] is lost|rank [0-3] has not responded")
+            self.assertRegex(notice[0], r"the last collective is \w+ at node \S+ \(group tp, \d+ bytes\)")
         finally:
             if run.poll() is None:
                 os.killpg(run.pid, signal.SIGKILL)
@@ -321,8 +321,8 @@ class Nccl(RanksTest):
         self.pwr(*args, "--ranks", "2", "--save", here)
         runs = [self.started(rank, [*args, "--driver", "host", "--ranks", "nccl", "--save", there]) for rank in range(2)]
         for run in runs:
-            said = run.communicate(timeout=300)[1]
-            self.assertEqual(run.returncode, 0, said)
+            messages = run.communicate(timeout=300)[1]
+            self.assertEqual(run.returncode, 0, messages)
         for rank in range(2):
             self.assertEqual(self.saved(here, rank), self.saved(there, rank))
             calls = [line.split() for line in Path(self.path(f"log.{rank}")).read_text().splitlines()]
@@ -333,13 +333,13 @@ class Nccl(RanksTest):
             self.assertTrue({("2048", "0"), ("2048", "1")} <= set(sent) or {("4096", "0"), ("4096", "1")} <= set(sent), set(sent))
 
     def test_what_the_launcher_did_not_say(self):
-        for name, value, code, said in (
+        for name, value, code, messages in (
             ("RANK", "", 5, "RANK is not set"),
             ("RANK", "2", 5, "not a number from 0 to 1"),
             ("PWR_NCCL", "/nonexistent.so", 5, "NCCL is unavailable"),
         ):
             run = self.started(0, [*self.arguments("llama", 2), "--driver", "host", "--ranks", "nccl"], **{name: value})
-            self.assertIn(said, run.communicate(timeout=600)[1])
+            self.assertIn(messages, run.communicate(timeout=600)[1])
             self.assertEqual(run.returncode, code)
 
 

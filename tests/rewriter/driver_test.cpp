@@ -1,4 +1,4 @@
-// Strategies, their order, their ends, and what the report says.
+// Strategies, their order, their ends, and what the report states.
 #include "tests/rewriter/fixture.hpp"
 
 using namespace pw;
@@ -302,7 +302,7 @@ pipeline p { work  idle }
   CHECK(warned(report, "PW1111"));
 }
 
-TEST_CASE("driver: what says how many ranks a group has is missed when it goes", "[rewriter]") {
+TEST_CASE("driver: removing the op that states the ranks of a group is a warning", "[rewriter]") {
   World world("");
   const std::string dead = "in x: f32[n]  z = all_gather(x){world = 2, group = \"tp\"}  ";
   const auto warns = [&](const std::string& rest) {

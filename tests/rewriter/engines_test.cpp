@@ -130,7 +130,7 @@ class Coverage {
   std::size_t pairs_ = 0, rewrites_ = 0;
 };
 
-/// PW_SEED=1000645 asks for that pair alone.
+/// PW_SEED=1000645 requests that pair alone.
 void compare_engines(std::uint64_t first, std::uint64_t count) {
   const char* only = std::getenv("PW_SEED");
   if (only != nullptr) {

@@ -100,7 +100,7 @@ void check_taken(const NearMiss& miss, const std::string& by, const std::string&
 
 }  // namespace
 
-TEST_CASE("explain: a starved rule is told who took its match", "[rewriter]") {
+TEST_CASE("explain: for a starved rule, the rule that took its match is reported", "[rewriter]") {
   const Asked asked(kChain);
   for (const char* before : {"", "first", "second"}) {
     INFO(before);
@@ -141,7 +141,7 @@ TEST_CASE("explain: near misses of a graph that the run made are named as they w
   }
 }
 
-TEST_CASE("explain: a match that comes and goes within one pass is told too", "[rewriter]") {
+TEST_CASE("explain: a match that comes and goes within one pass is reported too", "[rewriter]") {
   const Asked asked("in x: f32[n, 8]  a = cos(x)  c = exp(a)  out c");
   const NearMiss miss = asked.one("late", "within");
   CHECK(miss.why.code == "N10");
@@ -199,7 +199,7 @@ TEST_CASE("explain: an `ensures` that took a rewrite back is named, with the nod
   CHECK(has(miss.why.message, "%a (exp), which `double` made at step 1"));
 }
 
-TEST_CASE("explain: what came up in an undone strategy is told without the graph it was in",
+TEST_CASE("explain: what came up in an undone strategy is reported without the graph it was in",
           "[rewriter]") {
   const Asked asked(kChain);
   const NearMiss miss = asked.one("double", "undone_inside");
@@ -262,7 +262,7 @@ TEST_CASE("explain: matches that came up when it was too late", "[rewriter]") {
   CHECK(has(skipped.why.message, "`when` is not true"));
 }
 
-TEST_CASE("explain: a node is asked by the name it had", "[rewriter]") {
+TEST_CASE("explain: a node is found by the name it had", "[rewriter]") {
   const Asked asked(
       "in x: f32[n, 8], z: f32[n, 8]  a = neg(x)  b = relu(a)  c = exp(b)  p = neg(z)  q = relu(p) "
       " "

@@ -1,4 +1,4 @@
-// Rules and graphs from text, and what a test asks of them.
+// Rules and graphs from text, and what a test needs of them.
 #pragma once
 
 #include <string>

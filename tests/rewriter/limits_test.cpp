@@ -1,4 +1,4 @@
-// What would take too long ends by a count of steps or nodes, and says which rule it was.
+// What would take too long ends by a count of steps or nodes, and states which rule it was.
 #include <fmt/format.h>
 
 #include "rewriter/matcher/machine.hpp"

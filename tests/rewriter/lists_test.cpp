@@ -201,7 +201,7 @@ rule kept {
   CHECK(applied->bindings.size() == 6);  // h, x, and two each of y and w
 }
 
-TEST_CASE("lists: what reads the results says which members there are, and in which order",
+TEST_CASE("lists: what reads the results states which members there are, and in which order",
           "[rewriter]") {
   World world(R"(
 rule read {

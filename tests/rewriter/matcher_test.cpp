@@ -102,7 +102,7 @@ const Case kCases[] = {
 
 }  // namespace
 
-TEST_CASE("matcher: every gate says its code and why", "[rewriter]") {
+TEST_CASE("matcher: every gate states its code and why", "[rewriter]") {
   World world(kRules);
   for (const Case& c : kCases) {
     INFO(c.name);

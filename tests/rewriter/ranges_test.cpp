@@ -152,7 +152,7 @@ pipeline ranged { for tokens in ranges(16) { greedy { fours, other } } }
   CHECK(count(one[0].graph, "relu") == 1);
 }
 
-TEST_CASE("ranges: what an assumption made a fact is asked of matches that were refused before",
+TEST_CASE("ranges: facts from an assumption apply to matches that were refused before",
           "[rewriter]") {
   // `even` is refused at `a` and `b` before `assumes` fires at the end of the graph.
   World world(R"(

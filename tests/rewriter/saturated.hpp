@@ -1,4 +1,4 @@
-// What a run says of its only saturation, and random rules and graphs for one.
+// What a run reports about its only saturation, and random rules and graphs for one.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // How good the graph that `saturate` keeps is: against the optimum worked out by hand, against
-// greedy with the same rules, and what it says where a limit ends it.
+// greedy with the same rules, and what it reports where a limit ends it.
 #include <algorithm>
 
 #include <fmt/format.h>

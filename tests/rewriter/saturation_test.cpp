@@ -94,7 +94,7 @@ TEST_CASE("saturate: an output that equals an input is that input", "[rewriter]"
   Graph g = world.graph("in x: f32[n]  a = detach(x)  b = detach(a)  out b, x");
   RewriteReport report = world.run(g, "s");
   CHECK(g.node_count() == 0);
-  // Since a is x, b is what a is: of one form, which is told once.
+  // Since a is x, b is what a is: of one form, which is reported once.
   CHECK(report.journal.count(world.rules, "nothing") == 1);
 }
 

@@ -67,7 +67,7 @@ TEST_CASE("spellings: a free axis of a transpose is the one that the other leave
                 "in k: f32[4, 4]  y = transpose(k){dim0 = 0, dim1 = 1}  out y", 0);
 }
 
-TEST_CASE("spellings: another op says which axis of a transpose is which", "[rewriter]") {
+TEST_CASE("spellings: another op states which axis of a transpose is which", "[rewriter]") {
   for (const char* dim : {"0", "1"})
     for (const char* axes : {"dim0 = 0, dim1 = 1", "dim0 = 1, dim1 = 0"})
       check_matches(

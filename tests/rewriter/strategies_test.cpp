@@ -1,4 +1,4 @@
-// Strategies that go back: atomic, repeat, best of, and what `ensures` says.
+// Strategies that go back: atomic, repeat, best of, and what `ensures` states.
 #include "rewriter/egraph/cost.hpp"
 #include "tests/rewriter/fixture.hpp"
 
@@ -228,7 +228,8 @@ TEST_CASE("cost: views and constants compute nothing, symbols count their larges
   CHECK(cost_of(g, Cost::bytes) == 4 * (96 * 4 + 4 + 96 * 4) + 4 * (96 * 4 + 96 * 4));
 }
 
-TEST_CASE("idle: a rule that never fired says what its attempts came to", "[rewriter]") {
+TEST_CASE("idle: a rule that never fired is reported with the results of its attempts",
+          "[rewriter]") {
   World world(R"(
 rule fires { y = relu(x)  => y = sin(x) }
 rule fails { y = neg(x: bf16[*s])  => y = abs(x) }

@@ -73,7 +73,7 @@ TEST_CASE("facts: the multiples of decodes and of ranks hold beside them", "[spl
                      {.speculative_tokens = 1022, .sequence_parallel = 65521})) == "PW0728");
 }
 
-TEST_CASE("facts: sizes that are asked for outside of them are refused or dropped", "[splitter]") {
+TEST_CASE("facts: sizes that are requested outside of them are refused or dropped", "[splitter]") {
   const SymbolFact fact{8, 64, 8, ""};
   CHECK(code(plan_of(fact, {.capture_sizes = {4}})) == "PW0724");
   CHECK(code(plan_of(fact, {.capture_sizes = {72}})) == "PW0724");

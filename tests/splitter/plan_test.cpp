@@ -94,7 +94,7 @@ TEST_CASE("plan: the toy model", "[splitter]") {
   CHECK(plan_to_json(*plan, s).find("\"arena_bytes\"") != std::string::npos);
 }
 
-TEST_CASE("plan: a mode that no backend has is lowered, and says why", "[splitter]") {
+TEST_CASE("plan: a mode that no backend has is lowered, with the reason", "[splitter]") {
   Builder b = pw::test::toy();
   const auto plan = make_plan(b.cut({"attention"}), b.graph, {.mode = "full_and_piecewise"});
   REQUIRE(plan.has_value());

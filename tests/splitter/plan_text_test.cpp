@@ -195,7 +195,7 @@ TEST_CASE("plan.json: a place that ends before its value does is refused, whatev
         std::string::npos);
   CHECK(refused([&](Plan& plan) { plan.memory.slots.pop_back(); }).find("of the graph need one") !=
         std::string::npos);
-  // Two values changed places with all that is said of them.
+  // Two values changed places with everything stated about them.
   CHECK(refused([&](Plan& plan) {
           Slot& slot = crossing(plan);
           for (Slot& other : plan.memory.slots)
@@ -275,7 +275,7 @@ TEST_CASE("plan.json: damaged text never crashes", "[splitter]") {
       CHECK_FALSE(document.error().empty());
       continue;
     }
-    ++accepted;  // a changed name or count, say: then what it says is what it is read as
+    ++accepted;  // a changed name or count, say: then it is read as what it states
     CHECK(to_json(read(to_json(*document))) == to_json(*document));
   }
   CHECK(accepted < 1500);

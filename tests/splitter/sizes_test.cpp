@@ -86,7 +86,7 @@ Result<Plan> toy_plan(const PlanOptions& options) {
 
 }  // namespace
 
-TEST_CASE("sizes: a plan says which of the sizes asked for it leaves out", "[splitter]") {
+TEST_CASE("sizes: a plan states which of the requested sizes it leaves out", "[splitter]") {
   const auto plan = toy_plan({.capture_sizes = {1, 2, 4, 15}, .sequence_parallel = 2});
   REQUIRE(plan.has_value());
   CHECK(plan->capture.sizes == Sizes{2, 4});

@@ -142,7 +142,7 @@ TEST_CASE("vectors: no op of the library with a body is without them", "[vectors
   CHECK(with_body >= 20);
 }
 
-TEST_CASE("vectors: a result that is off is told apart", "[vectors]") {
+TEST_CASE("vectors: a wrong result is detected", "[vectors]") {
   const ContextPtr context = std::make_shared<Context>();
   CaseFile file = vectors::read_case_file("tests/vectors/silu.json", context->dims);
   vectors::Expected& expected = file.cases.front().outputs.front();

@@ -109,7 +109,7 @@ TEST_CASE("bounds: sums in another order round, and are not refuted", "[verify]"
   }
 }
 
-TEST_CASE("bounds: what overflows or underflows on the way says so", "[verify]") {
+TEST_CASE("bounds: intermediate overflow and underflow are reported", "[verify]") {
   const char* kOverflow[] = {
       "y = mul(exp(a: f32[*s]), exp(b: f32[*s])) => y = exp(add(a, b))",
       "y = div(exp(a: f32[*s]), exp(b: f32[*s])) => y = exp(sub(a, b))",

@@ -45,7 +45,8 @@ TEST_CASE("expected: two right runs are as far apart as rounding puts them", "[v
   CHECK(by_rms.outside == by_element.outside);
 }
 
-TEST_CASE("expected: what rounding does not explain fails, and both figures are said", "[verify]") {
+TEST_CASE("expected: what rounding does not explain fails, and both figures are reported",
+          "[verify]") {
   const Tensor got = noisy(DType::bf16, 0.01, 2);
   for (const Tensor& wrong : {noisy(DType::bf16, 0.3, 3), noisy(DType::f32, 0.3, 3)}) {
     const ExpectedCheck one = check(got, wrong, got);

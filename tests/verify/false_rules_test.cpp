@@ -125,7 +125,8 @@ TEST_CASE("false rules: none is accepted", "[verify]") {
   }
 }
 
-TEST_CASE("false rules: what differs for special values only says which", "[verify]") {
+TEST_CASE("false rules: a rule that differs only for special values is reported with them",
+          "[verify]") {
   struct Case {
     const char* text;
     Specials only;

@@ -98,7 +98,7 @@ TEST_CASE("isomorphism: a node that is missing, an attribute, swapped operands, 
         "  out b\n");
 }
 
-TEST_CASE("isomorphism: computing twice what is shared is said to be that", "[verify]") {
+TEST_CASE("isomorphism: computing twice what is shared is reported as such", "[verify]") {
   CHECK(difference("in x: f32[4]  a = neg(x)  b = neg(x)  c = sub(a, b)  out c",
                    "in x: f32[4]  a = neg(x)  c = sub(a, a)  out c")
             .find("- b: f32[4] = neg(x)") != std::string::npos);

@@ -58,7 +58,7 @@ TEST_CASE("test runner: because compares the code and a part of the message", "[
   const TestResult wrong = run_one(test + "N99 }");
   REQUIRE(wrong.failures.size() == 1);
   CHECK(wrong.negative);
-  // What the matcher says is in the failure; said in the test, it passes.
+  // The failure contains the matcher's reason; a test that states the reason passes.
   const std::string met = wrong.failures[0].detail;
   const std::size_t code = met.find(": ") + 2;
   CHECK(run_one(test + met.substr(code, 3) + " }").passed());
@@ -90,7 +90,7 @@ TEST_CASE("test runner: numbers may differ by so much of the largest magnitude, 
   CHECK_FALSE(within("0.0399"));
 }
 
-TEST_CASE("test runner: only the tests asked for run", "[verify]") {
+TEST_CASE("test runner: only the requested tests run", "[verify]") {
   const RuleSet rules =
       rules_of(kNegated + ("test first { " + kTwice + "expect negated == 1 }  test second { " +
                            kTwice + "expect negated == 1 }"));
@@ -171,9 +171,8 @@ TEST_CASE("test runner: a failed count can be put right in the text", "[verify]"
   CHECK_FALSE(updated_counts(run_tests(right), right.context->sources, right.files.back().source));
 }
 
-TEST_CASE(
-    "test runner: an expected error is looked for in what is said, not in the test's own line",
-    "[verify]") {
+TEST_CASE("test runner: an expected error is searched in the messages, not in the test's own line",
+          "[verify]") {
   const std::string wrong = "graph { in x: f32[n]  y = neg(x, x)  out y }  apply p  expect error ";
   CHECK(run_one("test t { " + wrong + "\"operand\" }").passed());
   CHECK(run_one("test t { graph \"absent.pwg\"  apply p  expect error \"absent.pwg\" }").passed());

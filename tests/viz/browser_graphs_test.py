@@ -349,8 +349,8 @@ class Questions(Page):
         self.click_node(norm)  # one click
         words = self.text("#why-not")
         self.assertRegex(words, r"rms_quant\S* matched 1 of \d nodes?, then stopped at \S+: .+\(N\d\d\)\.")
-        said = run_any("pwr", "explain", "rms_quant", *self.arguments[:3], "-r", "llm", "-q")  # without a match it ends with 1
-        self.assertIn("y has no user that is `static_scaled_fp8_quant`", said)
+        messages = run_any("pwr", "explain", "rms_quant", *self.arguments[:3], "-r", "llm", "-q")  # without a match it ends with 1
+        self.assertIn("y has no user that is `static_scaled_fp8_quant`", messages)
         self.assertIn("y has no user that is `static_scaled_fp8_quant`", words)
         self.shot("why-not")
 

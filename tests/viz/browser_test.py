@@ -98,12 +98,12 @@ class Rewritten(Page):
             self.assertTrue(self.on_screen(self.ask("picked()")["node"]))
             seen |= set(self.changes_on_screen())
         self.assertEqual(seen, shown)
-        said = lambda: self.driver.find_element(By.ID, "said").get_attribute("textContent")  # noqa: E731
-        self.assertIn(f"change {windows} of {windows}", said())
+        messages = lambda: self.driver.find_element(By.ID, "said").get_attribute("textContent")  # noqa: E731
+        self.assertIn(f"change {windows} of {windows}", messages())
         self.keys("j")
-        self.assertIn(f"change 1 of {windows}", said())
+        self.assertIn(f"change 1 of {windows}", messages())
         self.keys("k")
-        self.assertIn(f"change {windows} of {windows}", said())
+        self.assertIn(f"change {windows} of {windows}", messages())
 
     def test_what_is_in_neither_version_is_hidden_until_asked_for(self):
         gone = "return drawing().boxes.filter(box => box.state === 'off').length"

@@ -1,4 +1,4 @@
-// What a picture cannot hold is said in it, or is an error: one test for each limit.
+// A picture states what it leaves out, or it is an error: one test for each limit.
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
@@ -34,7 +34,7 @@ TEST_CASE("limits: a long name is shortened with a mark, and whole in the title 
   CHECK(html->find(name) != std::string::npos);
 }
 
-TEST_CASE("limits: a long tooltip says how many bytes it leaves out", "[viz]") {
+TEST_CASE("limits: a long tooltip states how many bytes it leaves out", "[viz]") {
   Decoder d(1);
   std::vector<ValueId> many;
   for (int i = 0; i < 400; ++i)
@@ -58,7 +58,7 @@ TEST_CASE("limits: the copies of a group that are not named are counted", "[viz]
   CHECK(dot->find(" and 15 more") != std::string::npos);
 }
 
-TEST_CASE("limits: boxes beyond the most are one box that says so", "[viz]") {
+TEST_CASE("limits: boxes beyond the maximum become one box with a label", "[viz]") {
   Decoder d(12);
   VizOptions options{.collapse = Collapse::none};
   options.most_boxes = 5;
@@ -68,7 +68,7 @@ TEST_CASE("limits: boxes beyond the most are one box that says so", "[viz]") {
   CHECK(dot->find("too many to draw singly") != std::string::npos);
 }
 
-TEST_CASE("limits: an overview says that its boxes are whole groups", "[viz]") {
+TEST_CASE("limits: an overview states that its boxes are whole groups", "[viz]") {
   Decoder d(12);
   const auto dot = render_dot({{{"input", d.graph}}}, {.view = View::overview});
   REQUIRE(dot.has_value());

@@ -79,8 +79,8 @@ class Program(unittest.TestCase):
         self.assertIn('fillcolor="#00204d", fontcolor="#ffffff"', dot)  # the least
         self.assertIn('fillcolor="#ffea46", fontcolor="#000000"', dot)  # the most
         self.assertRegex(dot, r"ms: 1 \(dark\) to 5 \(light\), \d nodes have a number")
-        said = call("pwviz", *TINY[:-1], "--overlay", numbers)  # not -q
-        self.assertIn("the overlay is omitted: an outline has no colors", said.stderr)
+        messages = call("pwviz", *TINY[:-1], "--overlay", numbers)  # not -q
+        self.assertIn("the overlay is omitted: an outline has no colors", messages.stderr)
         for bad in ("", "[]", '{"a": "b"}', '{"a": 1e999}'):
             numbers.write_text(bad, encoding="utf-8")
             done = call("pwviz", *TINY, "--overlay", numbers, "-o", self.folder / "bad.html")

@@ -50,7 +50,7 @@ std::size_t outermost(const viz::Scene& scene) {
 
 }  // namespace
 
-TEST_CASE("scene: equal pieces are drawn once, and the caption says so", "[viz]") {
+TEST_CASE("scene: equal pieces are drawn once, and the caption states it", "[viz]") {
   Decoder d(12);
   const StitchedGraph pieces = d.cut({"attention"});
   const Drawn drawn = draw({{{"input", d.graph}}, &pieces});
