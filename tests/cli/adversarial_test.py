@@ -9,7 +9,7 @@ import zipfile
 
 from program import BIN, ProgramTest
 
-# An idle machine takes less than 2 seconds and 500 MB for each; what these files once asked for had no end.
+# An idle machine takes less than 2 seconds and 500 MB for each; these files once made the programs request unbounded amounts.
 SECONDS, MEGABYTES = 12, 1200
 SANITIZED = "asan" in str(BIN)  # sanitizers take a multiple of both
 

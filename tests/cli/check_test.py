@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The verdicts of `pwr check` as data, and what it says where not everything was looked at."""
+"""The verdicts of `pwr check` as data, and its report if not everything was checked."""
 import json
 import unittest
 

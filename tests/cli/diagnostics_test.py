@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Diagnostics as JSON, SARIF and annotations, from every command; and what `pwr explain CODE` says."""
+"""Diagnostics as JSON, SARIF and annotations, from every command; and the output of `pwr explain CODE`."""
 import json
 import os
 import re
@@ -278,7 +278,7 @@ class Codes(ProgramTest):
         self.assertGreater(len(used), 300)
         table = {row["code"] for row in self.listed() if row["code"].startswith("PW")}
         self.assertEqual(sorted(used - table), [], "codes without a row")
-        self.assertEqual(sorted(table - used), [], "rows that nothing says")
+        self.assertEqual(sorted(table - used), [], "rows that nothing reports")
 
     def test_codes_ascend(self):
         codes = [row["code"] for row in self.listed() if row["code"].startswith("PW")]

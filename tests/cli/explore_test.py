@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""All orders of eight passes of the library on 32 layers: the best order, as a pipeline, makes what explore says, and thefts are those of runs."""
+"""All orders of eight passes of the library on 32 layers: the best order, run as a pipeline, gives the result that explore reports, and thefts are those of runs."""
 import json
 import re
 import resource

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""pwr run --host-functions: a Python file says what runs ops that nothing here knows, and nothing else does."""
+"""pwr run --host-functions: a Python file defines the functions that run unknown ops, and only those."""
 import os
 import subprocess
 import sys

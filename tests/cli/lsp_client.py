@@ -8,7 +8,7 @@ from program import BIN
 
 
 class Client:
-    """Answers are waited for by id; what the server sends on its own is kept until it is asked for."""
+    """Waits for answers by id; stores notifications of the server until they are read."""
 
     def __init__(self, *arguments, env=None):
         self.process = subprocess.Popen([BIN / "pwr", "lsp", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)

@@ -236,7 +236,7 @@ class Streams(ProgramTest):
             "extract": [cls.path("egraph.json")],
             "fuzz-order": [g, "-r", rules, "-p", "p"],
             "grammar": ["textmate"],
-            "lsp": None,  # prints when it is asked: lsp_test.py
+            "lsp": None,  # prints only answers: lsp_test.py
             "serve": None,  # ends when it is interrupted: serve_test.py
             "tune": None,  # prints only where there is a device
         }

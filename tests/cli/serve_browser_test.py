@@ -43,7 +43,7 @@ class Page(unittest.TestCase):
 
     def tearDown(self):
         self.assertEqual(errors(self.driver), [])
-        self.driver.execute_script("document.querySelector('#text').value = ''")  # a page that is left unchanged asks nothing
+        self.driver.execute_script("document.querySelector('#text').value = ''")  # a page without changes sends no request
 
     def find(self, selector):
         return self.driver.find_element(By.CSS_SELECTOR, selector)
@@ -104,7 +104,7 @@ class Page(unittest.TestCase):
         marked = "".join(mark.text for mark in self.all("#colours .mark.error"))
         self.assertEqual(marked, "rms_nrom(r, w){eps}")
         self.assertIn("unknown op `rms_nrom` — did you mean `rms_norm`?", self.find("#colours .lens").text)
-        self.assertTrue(self.find("#old").is_displayed())  # the last picture stays, and is said to be old
+        self.assertTrue(self.find("#old").is_displayed())  # the last picture stays, marked as old
         self.shot("mistake")
         self.find("#problems button").click()
         self.assertEqual(

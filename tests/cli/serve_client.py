@@ -23,7 +23,7 @@ def require_server():
 
 
 class Serve:
-    """A server on a port of its own. `page` is the id of a page that asks."""
+    """A server on a separate port. `page` is the id of the page that sends requests."""
 
     def __init__(self, *arguments, env=None, limit=120):
         self.process = subprocess.Popen(
@@ -38,7 +38,7 @@ class Serve:
     def begin(self):
         if not select.select([self.process.stdout], [], [], 120)[0]:
             self.process.kill()
-            raise TimeoutError("the server says no address")
+            raise TimeoutError("the server prints no address")
         self.address = self.process.stdout.readline().strip()
         found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})", self.address)
         assert found, (self.address, self.process.stderr.read() if not self.address else "")
@@ -51,7 +51,7 @@ class Serve:
         self.end()
 
     def end(self, by=signal.SIGINT):
-        """The exit code, and what was said."""
+        """Returns the exit code and the messages."""
         if self.process.poll() is None:
             self.process.send_signal(by)
         _, messages = self.process.communicate(timeout=600)

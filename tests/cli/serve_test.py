@@ -235,7 +235,7 @@ class Guarded(ProgramTest):
             ("/share", {"Host": None}, 403),
             ("/share", {"Origin": f"http://{self.here}"}, 200),
             ("/share", {"Origin": "http://evil.example"}, 403),
-            ("/share", {"Origin": f"http://localhost:{port}"}, 403),  # not the name that was asked
+            ("/share", {"Origin": f"http://localhost:{port}"}, 403),  # not the requested name
             ("/share", {"Origin": "null"}, 403),
             ("/share", {"X_Piecewise_Token": None}, 403),
             ("/share", {"X_Piecewise_Token": "0" * 32}, 403),
@@ -378,7 +378,7 @@ class Ends(ProgramTest):
         return json.dumps({"ask": "run", "share": share}).encode() + b"\n" + text
 
     def start_request(self, server):
-        """Asks in a thread, and stops the process that would answer, however fast it is: the thread, and what comes of it."""
+        """Sends a request in a thread, and stops the worker before it answers; returns the thread and the list for its outcome."""
         outcome = []
 
         def ask():

@@ -40,7 +40,7 @@ class Study(ProgramTest):
             name = f"{i:02}-{FAMILIES[i % len(FAMILIES)]}.json"
             cls.graphs.append(cls.make(name, "generate", FAMILIES[i % len(FAMILIES)], "--layers", str(2 + again), "--quant", quant, "--tp", "2"))
         if GRAPHS > 3 and DUMPS.is_dir():
-            # In place of as many generated ones: the number of graphs is what was asked for.
+            # In place of as many generated ones: the number of graphs is the requested one.
             dumps = sorted(DUMPS.glob("*.fx.txt"))
             cls.graphs[len(cls.graphs) - len(dumps) :] = [str(path) for path in dumps]
         begin = time.monotonic()

@@ -336,7 +336,7 @@ class Program:
         self.apart(buffer, x, y)
         self.emit(f"aten.{kind}.out", x, y, out=buffer)
 
-    # Ops that nobody knows
+    # Unknown ops
 
     def unknown_arguments(self, target):
         """Returns tensors that fit, by name, and their form."""

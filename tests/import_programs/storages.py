@@ -246,7 +246,7 @@ WRITES = {
 
 
 # Ops of nobody's: what Piecewise has never heard of. Each is a function of arrays that writes some of them in place and
-# returns new ones; CUSTOM says which arguments are tensors (`!`: written), and what it returns.
+# returns new ones; CUSTOM states which arguments are tensors (`!`: written), and the results.
 
 
 def swap(x, y):

@@ -79,7 +79,7 @@ def plain(line):
 
 
 def written():
-    """The lines that stand above rules; behind a colon there is what tells apart the rules of one line."""
+    """The lines above rules; the text after a colon distinguishes the rules of one line."""
     lines = set()
     for path in FOLDER.glob("*.pwr"):
         text = path.read_text(encoding="utf-8")

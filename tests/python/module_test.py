@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The module loads graphs and rules, runs a pipeline, draws, and says what is wrong."""
+"""The module loads graphs and rules, runs a pipeline, draws, and reports mistakes."""
 import json
 import unittest
 import unittest.mock

@@ -476,7 +476,7 @@ class Inductor(WithRules):
         self.assertIsNone(seen(graph, session, rules, "tidy"))
 
     def test_what_only_the_match_read_goes(self):
-        """Whether the pass was told of it or not."""
+        """Operands that only the match read are removed, even if the pass never saw them."""
         rules = self.rules("rule zero { y = add(x, neg(z))  =>  y = x }\npass p = greedy { zero }\npipeline fuse { p }\n")
         graph = make_fx(lambda x, w: x + -(torch.full((4, 4), 2.0) @ w).cos(), tracing_mode="fake")(torch.randn(4, 4), torch.randn(4, 4)).graph
         front.inductor_pass(rules, "fuse")(graph)
@@ -527,7 +527,7 @@ class Inductor(WithRules):
         self.assertEqual([name for name in told["own"] if "neg" in name], [])
 
     def test_no_match_around_what_no_rule_sees(self):
-        """z needs what the call would give that reads z: the product between them is told as what it reads."""
+        """The call would read the product, which depends on the call's own result."""
         inputs = torch.randn(8, 8), torch.randn(8, 8)
         one = self.compiled(lambda x, w: x * (torch.relu(x) @ w), "gate", *inputs)
         self.assertEqual([(done.rewrites, done.refused) for done in one.done], [({}, "")])

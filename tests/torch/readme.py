@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The README's lines for PyTorch run as they are written, and print what the comment behind them says."""
+"""The README's lines for PyTorch run unchanged, and print the output in their comment."""
 import contextlib
 import io
 import re

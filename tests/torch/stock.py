@@ -160,7 +160,7 @@ def is_right(ours, pytorchs, mode):
 
 
 def line_of(name, mode, least):
-    """A line that says what became of a model, and whether that is right."""
+    """Returns a line with the outcome of a model, and True if it is correct."""
     start = time.perf_counter()
     try:
         (ours, pytorchs), reports = tried(name, mode)

@@ -317,7 +317,7 @@ class Rewritten(Page):
         sentence = self.text("#memory .answer")
         self.assertRegex(sentence, r"The peak is [\d.]+ MiB live at once, in piece_\d+ when \S+ is computed")
         peak = float(sentence.split()[3])
-        self.assertAlmostEqual(peak, plan["live"] / 2**20, delta=0.0051)  # what the plan says is what the page adds up
+        self.assertAlmostEqual(peak, plan["live"] / 2**20, delta=0.0051)  # the page adds up to the plan
         self.shot("memory")
 
     def test_the_table_says_the_same(self):
