@@ -51,4 +51,10 @@ std::string shown_command(const std::string& program, const std::vector<std::str
   return out;
 }
 
+std::string next_command(const std::string& program, const std::vector<std::string>& arguments) {
+  std::string out = program;
+  for (const std::string& argument : arguments) out += " " + quoted(argument);
+  return out;
+}
+
 }  // namespace pw::cli

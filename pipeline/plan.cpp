@@ -38,8 +38,13 @@ void keep_runnable(PlanOptions& options, std::int64_t least, const Log& log) {
       cannot == sizes.begin() ? "; none remain, so the default sizes are planned" : "";
   const std::string bounds = least > 1 ? fmt::format("{} to {}", least, options.max_tokens)
                                        : fmt::format("at most {}", options.max_tokens);
-  log.say(fmt::format("note: capture sizes {} of the rules are omitted: a step has {} tokens{}",
-                      fmt::join(cannot, sizes.end(), ", "), bounds, instead));
+  constexpr std::ptrdiff_t kShown = 4;
+  const std::ptrdiff_t count = sizes.end() - cannot,
+                       more = std::max<std::ptrdiff_t>(count - kShown, 0);
+  log.say(fmt::format("note: capture size{} {}{} of the rules {} omitted: a step has {} tokens{}",
+                      count == 1 ? "" : "s", fmt::join(cannot, sizes.end() - more, ", "),
+                      more > 0 ? fmt::format(" and {} more", more) : "", count == 1 ? "is" : "are",
+                      bounds, instead));
   sizes.erase(cannot, sizes.end());
 }
 
@@ -155,11 +160,13 @@ std::string split_summary(const StitchedGraph& pieces) {
   const bool host = std::any_of(pieces.pieces.begin(), pieces.pieces.end(),
                                 [](const Piece& piece) { return !piece.host_op.empty(); });
   const std::size_t eager = pieces.classes.size() - pieces.capturable_classes();
-  return fmt::format(
-      "{}, {} capturable, {}{}", counted(pieces.pieces.size(), "piece"), pieces.capturable(),
-      counted(pieces.capturable_classes(), "class"),
-      eager ? fmt::format(" (and {} {})", eager, host ? "that run eagerly" : "of splitting ops")
-            : "");
+  return fmt::format("{}, {} capturable, {}{}", counted(pieces.pieces.size(), "piece"),
+                     pieces.capturable(), counted(pieces.capturable_classes(), "class"),
+                     eager
+                         ? fmt::format(" (and {} {})", eager,
+                                       host ? eager == 1 ? "that runs eagerly" : "that run eagerly"
+                                            : "of splitting ops")
+                         : "");
 }
 
 std::string at_load_summary(const Graph& at_load) {

@@ -106,14 +106,37 @@ std::vector<std::int64_t> failed_tokens(const RunRecord& record) {
   return out;
 }
 
-/// Returns the command that finds the rewrite at fault.
-std::string bisect_command(const RunArgs& args, const std::vector<std::int64_t>& tokens) {
-  std::vector<std::string> words{"bisect", args.graph.path};
+/// Returns the words of the command line that name the graph of a run.
+std::vector<std::string> graph_words(const GraphSource& graph) {
+  std::vector<std::string> words{graph.path};
+  const auto add = [&](const char* option, const std::vector<std::string>& values) {
+    for (const std::string& value : values) words.insert(words.end(), {option, value});
+  };
+  add("--symbol", graph.symbols);
+  add("--type", graph.types);
+  if (graph.number != 0) add("--graph", {std::to_string(graph.number)});
+  add("--input", graph.inputs);
+  add("--weight", graph.weights);
+  add("--buffer", graph.buffers);
+  add("--set", graph.values);
+  if (!graph.tokens.empty()) add("--tokens-symbol", {graph.tokens});
+  add("--replicated", graph.replicated);
+  return words;
+}
+
+/// Returns the words of the command that finds the rewrite at fault.
+std::vector<std::string> bisect_words(const RunArgs& args,
+                                      const std::vector<std::int64_t>& tokens) {
+  std::vector<std::string> words = graph_words(args.graph);
+  words.insert(words.begin(), "bisect");
   for (const std::string& file : args.rules.rules) words.insert(words.end(), {"-r", file});
   words.insert(words.end(), {"-p", args.rules.pipeline});
   for (const std::string& text : args.rules.definitions) words.insert(words.end(), {"-D", text});
   words.insert(words.end(), {"--tokens", std::to_string(tokens.front())});
-  return shown_command("pwr", words);
+  const EngineOptions usual;
+  const std::uint64_t seed = args.stated.engine.seed;
+  if (seed != usual.seed) words.insert(words.end(), {"--seed", std::to_string(seed)});
+  return words;
 }
 
 /// Adds the next command to a record whose numbers fail, and for a report the rewrite at fault.
@@ -121,7 +144,7 @@ void add_cause(const Session& session, const RunArgs& args, const LoadedRules& r
                RunRecord& record, bool reported) {
   const std::vector<std::int64_t> tokens = failed_tokens(record);
   if (tokens.empty() || args.rules.pipeline.empty() || labs() == nullptr) return;
-  record.next_command = bisect_command(args, tokens);
+  record.next_command = shown_command("pwr", bisect_words(args, tokens));
   if (reported)
     record.culprit = labs()->find_culprit(session, args.rules.pipeline, args.stated.engine.seed,
                                           {record.versions.front().graph, rules, {tokens.front()}});
@@ -142,17 +165,19 @@ void print_results(const Session& session, const RunRecord& record, const Answer
   session.say(plan_summary(record.plan));
   if (session.json()) return;
   const std::string& format = session.options.format;
-  std::size_t idle = 0;
+  std::size_t idle = 0, active = 0;
   for (const auto& [key, member] : answer.members) {
     const auto* table = std::get_if<Table>(&member);
     if (table == nullptr) continue;
     const bool fold = key == "passes" && format == "table" && !all;
     Folded part = fold ? folded(*table, "rewrites", "0") : Folded{*table};
-    if (part.shown.empty()) part = Folded{*table};
     idle += part.hidden;
+    if (fold) active += part.shown.rows().size();
     if (!part.shown.empty()) print_out(part.shown.print(format) + (format == "table" ? "\n" : ""));
   }
-  if (idle > 0) session.say(counted(idle, "pass") + " changed nothing; --all lists them");
+  if (idle > 0)
+    session.say(active > 0 ? counted(idle, "pass") + " changed nothing; --all lists them"
+                           : "no pass changed the graph; --all lists the passes");
   const bool checked = !record.steps.empty() && !record.steps.front().numbers.empty();
   if (checked && format == "table")
     session.say(
@@ -218,7 +243,8 @@ void run_run(const Options& options, const RunArgs& args) {
       failed = FailedRun{record.versions.front().graph, rules, failed_tokens(record)};
     if (request.check && !request.others)
       add_cause(session, args, rules, record, !args.report.empty());
-    if (next.empty()) next = record.next_command;
+    if (next.empty() && !record.next_command.empty())
+      next = next_command("pwr", bisect_words(args, failed_tokens(record)));
     print_results(session, record, answers.back(), args.all);
     if (!args.report.empty())
       session.say("report: " +

@@ -6,6 +6,7 @@
 
 #include "base/counted.hpp"
 #include "base/io/file.hpp"
+#include "base/io/shown_path.hpp"
 #include "cli/commands.hpp"
 #include "cli/parts/quality.hpp"
 #include "cli/settings.hpp"
@@ -55,8 +56,10 @@ std::string find_culprit(const Session& session, const std::string& pipeline, st
   request.pipeline = pipeline;
   request.failure.tokens = failed.tokens;
   request.failure.seed = seed;
-  const auto found = bisect(failed.input, failed.rules, request, session.log());
-  return found && found->culprit ? bisect_text(*found) : std::string();
+  auto found = bisect(failed.input, failed.rules, request, session.log());
+  if (!found || !found->culprit) return {};
+  found->culprit->place = shown_path(found->culprit->place);  // for a report, which others read
+  return bisect_text(*found);
 }
 
 void reduce_failure(const Session& session, const RunFailureArgs& args, const RuleSource& rules,

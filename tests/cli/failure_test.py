@@ -2,6 +2,8 @@
 """Planted faults: bisect names the rewrite, run --check-each the pass, and reduce makes a test that fails with the fault and passes without it."""
 import json
 import os
+import re
+import shlex
 import stat
 import unittest
 from pathlib import Path
@@ -25,7 +27,7 @@ pipeline all { early greedy { exponent, planted RIVAL } dce }
 SEGFAULT = "#!/bin/sh\nif grep -q 'crashing(' \"$1\"; then kill -SEGV $$; fi\n"
 TOO_MANY = '#!/bin/sh\ntest "$1" != --graph && exit 127\nif grep -q \'tanh(\' "$2"; then exit 3; fi\n'
 
-# name: what is asked of reduce, the planted rule, the rule as it should be, and a rival in its pass.
+# name: options of reduce, the planted rule, the rule as it should be, and a rival in its pass.
 FAULTS = {
     "swapped_operands": (
         [],
@@ -206,6 +208,20 @@ class Runs(ProgramTest):
         )
         self.assertIn("late is the first pass after which the numbers fail", done.stderr)
         self.pwr("run", self.graph, "-r", self.right, "-p", "all", "--tokens", "1", "--check-each")
+
+    def test_the_command_of_a_failed_run_finds_the_rewrite(self):
+        dump = ["examples/tiny-decoder.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0"]
+        rules = self.file(
+            "glu.pwr", "rule glu { y = mul(silu(g), u) => y = mul(sigmoid(g), u) }\npass gates = greedy { glu }\npipeline p { gates }\n"
+        )
+        done = self.pwr("run", *dump, "-r", rules, "-p", "p", "--tokens", "3", "--seed", "7", "--check", "--report", self.path("out"), code=4)
+        (command,) = re.findall(r"^  pwr (.*)$", done.stderr, re.M)
+        self.assertIn("--symbol n=arg0_1.0,arg1_1.0", command)
+        self.assertIn("rule `glu` in pass `gates`", self.pwr(*shlex.split(command)).stdout)
+        page = Path(self.path("out"), "report.html").read_text(encoding="utf-8")
+        self.assertIn("rule `glu` in pass `gates`, glu.pwr:1:1", page)
+        self.assertIn("-r glu.pwr -p p --tokens 3 --seed 7", page)
+        self.assertNotIn(self.folder.name, page)
 
     def test_on_failure_writes_a_test(self):
         out = self.path("found.pwr")

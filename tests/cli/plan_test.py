@@ -39,6 +39,10 @@ class Plan(ProgramTest):
         self.assertIn("capture sizes 128, 256 of the rules are omitted", done.stderr)
         self.assertIn("the default sizes are planned", done.stderr)
         self.assertEqual(json.loads(done.stdout)["capture_sizes"][:3], [1, 2, 4])
+        one = self.pwr("plan", graph, "-r", self.file("one.pwr", "capture { sizes 8, 65 }\n"))
+        self.assertIn("capture size 65 of the rules is omitted", one.stderr)
+        many = self.pwr("plan", graph, "-r", self.file("many.pwr", "capture { sizes 8, 72, 80, 88, 96, 104, 112 }\n"))
+        self.assertIn("capture sizes 72, 80, 88, 96 and 2 more of the rules are omitted", many.stderr)
         self.assertNotIn("omitted", self.pwr("plan", graph, "-r", self.file("all.pwr", "capture { sizes 8, 64 }\n")).stderr)
         self.assertIn("PW0724", self.pwr("plan", graph, "--sizes", "8,65", code=3).stderr)
 
