@@ -118,6 +118,7 @@ class Grouper {
   void put_pieces(std::uint32_t version, const StitchedGraph& cut) {
     for (const Piece& piece : cut.pieces) {
       const auto id = start(piece.name, kind_of(piece));
+      out_.groups[id].piece_class = piece.piece_class.index;
       for (const NodeId n : piece.nodes) put(graph_.position(version, n), id);
     }
   }
@@ -267,7 +268,7 @@ class Former {
 
   std::vector<std::uint32_t> form(std::uint32_t index) {
     const Group& group = folding_.groups[index];
-    std::vector<std::uint32_t> out{static_cast<std::uint32_t>(group.kind)};
+    std::vector<std::uint32_t> out{static_cast<std::uint32_t>(group.kind), group.piece_class};
     inside_ = {{index, 0}};
     std::map<std::string, std::uint32_t> layers;
     for (std::uint32_t i = 0; i < group.nodes.size(); ++i) place_[group.nodes[i]] = i;

@@ -22,6 +22,7 @@ struct Group {  ///< a piece, a layer, a run between splitting ops, or a module 
   std::vector<std::uint32_t> nodes = {};  ///< union positions of all nodes in it, in order
   std::uint32_t parent = kNobody;         ///< the enclosing group
   std::vector<Unit> sequence = {};        ///< its contents, as in Folding::sequence
+  std::uint32_t piece_class = kNobody;    ///< of a piece; pieces of two classes are never equal
   std::uint32_t same_as =
       kNobody;  ///< the first group equal to it, up to layer names, weights and value names
   std::vector<std::uint32_t> copies =

@@ -362,7 +362,7 @@ ReportSection numbers(const RunRecord& record) {
       {"Both the unrewritten and the rewritten graph ran on " + record.backend +
        " and are compared with the unrewritten graph on the double-precision interpreter. "
        "The rewritten run's RMS error may be 1.5 times the unrewritten run's, plus one ulp of the "
-       "output's dtype."}});
+       "output's dtype (may be). Elements that are not finite are left out."}});
   section.items.push_back(as_report(number_table(record)));
   if (const Table ties = tie_table(record); !ties.empty())
     section.items.push_back(

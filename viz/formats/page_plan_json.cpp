@@ -12,6 +12,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Returns each op of a graph with the number of its nodes, in order, without constants.
+Json ops_json(const Graph& graph) {
+  Json out = Json::array();
+  std::map<std::string, std::size_t> known;
+  for (const NodeId n : graph.order()) {
+    if (is_inlined(graph, n)) continue;
+    const std::string op = clean(graph.op_of(n).name);
+    const auto [found, fresh] = known.try_emplace(op, out.size());
+    if (fresh) out.push_back({op, 0});
+    Json& count = out[found->second][1];
+    count = count.get<std::size_t>() + 1;
+  }
+  return out;
+}
+
 Json classes_json(const StitchedGraph& stitched) {
   Json out = Json::array();
   for (const PieceClass& c : stitched.classes) {
@@ -20,9 +35,19 @@ Json classes_json(const StitchedGraph& stitched) {
                    {"first", first.name},
                    {"count", c.members.size()},
                    {"nodes", first.graph.node_count()},
+                   {"ops", ops_json(first.graph)},
                    {"captured", c.capturable()}});
   }
   return out;
+}
+
+/// The name and the class of each piece, in order.
+void put_class_of(PageWriter& page, const StitchedGraph& stitched) {
+  Ints out;
+  for (const Piece& piece : stitched.pieces)
+    out.insert(out.end(),
+               {page.text(piece.name), static_cast<std::int64_t>(piece.piece_class.index)});
+  page.put("classOf", out);
 }
 
 void put_steps(PageWriter& page, const PageParts& in, const Plan& plan) {
@@ -126,7 +151,10 @@ void put_plan(PageWriter& page, const PageParts& in, const Plan& plan) {
 }  // namespace
 
 void put_pieces_and_plan(PageWriter& page, const PageParts& parts) {
-  if (parts.input.pieces != nullptr) page.put("classes", dump(classes_json(*parts.input.pieces)));
+  if (parts.input.pieces != nullptr) {
+    page.put("classes", dump(classes_json(*parts.input.pieces)));
+    put_class_of(page, *parts.input.pieces);
+  }
   if (parts.input.plan != nullptr) put_plan(page, parts, *parts.input.plan);
 }
 

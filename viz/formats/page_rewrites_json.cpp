@@ -27,6 +27,15 @@ Json step_json(const Step& step) {
   return out;
 }
 
+/// Returns the number of nodes of a version that are drawn inside their readers.
+std::size_t constants_of(const PageParts& in, std::size_t version) {
+  if (version >= in.graph.versions.size()) return 0;
+  const Graph& graph = in.graph.versions[version]->graph;
+  const auto nodes = graph.order();
+  return static_cast<std::size_t>(
+      std::count_if(nodes.begin(), nodes.end(), [&](NodeId n) { return is_inlined(graph, n); }));
+}
+
 /// Returns the rule of this name if its place in a file is known, otherwise null.
 const Rule* rule_named(const PageParts& in, const std::string& name) {
   if (in.input.rules == nullptr) return nullptr;
@@ -148,7 +157,11 @@ void put_work(PageWriter& page, const Graph& before, const Graph& after) {
 
 void put_timeline(PageWriter& page, const PageParts& parts) {
   Json steps = Json::array();
-  for (const Step& step : parts.timeline.steps) steps.push_back(step_json(step));
+  for (std::size_t version = 0; version < parts.timeline.steps.size(); ++version) {
+    steps.push_back(step_json(parts.timeline.steps[version]));
+    if (const std::size_t count = constants_of(parts, version); count > 0)
+      steps.back()["constants"] = count;
+  }
   page.put("steps", dump(steps));
 }
 

@@ -3,6 +3,7 @@
 const data = (() => {
   const raw = JSON.parse($('data').textContent);
   const steps = raw.steps, versions = steps.length;
+  for (const step of steps) step.total = step.nodes + (step.constants || 0);
 
   // Texts: a template, then a number for each of its places.
   const places = raw.templates.map(t => t.split('\x01').length - 1);

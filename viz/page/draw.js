@@ -280,18 +280,20 @@ class Picture {
   drawFrames(level) {
     for (const item of this.inWindow(level)) {
       if (!item.inner || !this.groupShown(item.index)) continue;
-      this.drawFrame(item);
+      this.fillGroup(item, data.groups[item.index]);
       if (camera.k >= .05) this.drawFrames(item.inner);
     }
   }
-  drawFrame(item) {
-    const c = this.context, group = data.groups[item.index];
-    this.fillGroup(item, group);
-    if (camera.k < .12) return;
+  /// Draws the title of a frame over the edges that cross it.
+  drawTitle(item) {
+    if (camera.k < .12 || !this.groupShown(item.index)) return;
+    const c = this.context, words = this.fitted(groupTitle(item.index), item.w - 24, 7);
     c.font = titleFont;
-    c.fillStyle = ink.ink;
     c.textBaseline = 'top';
-    c.fillText(this.fitted(groupTitle(item.index), item.w - 24, 7), item.x + 10, item.y + 6);
+    c.fillStyle = this.groupInk(data.groups[item.index]);
+    c.fillRect(item.x + 8, item.y + 4, c.measureText(words).width + 4, 17);
+    c.fillStyle = ink.ink;
+    c.fillText(words, item.x + 10, item.y + 6);
   }
   /// Fills a closed box; for an open one only the sides, so that its contents stay readable.
   stripe(item) {
@@ -306,12 +308,15 @@ class Picture {
     for (let y = seen; y < end; y += step)
       for (const x of [item.x, item.x + item.w - band]) c.fillRect(x, item.y + y, band, Math.min(band, item.h - y));
   }
+  groupInk(group) {
+    return group.kind === 'captured' ? ink.captured :
+        group.kind === 'eager'       ? ink.stripe2 :
+        group.depth % 2              ? ink.paper :
+                                       ink.layer;
+  }
   fillGroup(item, group) {
     const c = this.context;
-    c.fillStyle = group.kind === 'captured' ? ink.captured :
-        group.kind === 'eager'              ? ink.stripe2 :
-        group.depth % 2                     ? ink.paper :
-                                              ink.layer;
+    c.fillStyle = this.groupInk(group);
     c.fillRect(item.x, item.y, item.w, item.h);
     if (group.kind === 'eager' && camera.k > .05) this.stripe(item);
     c.lineWidth = group.kind === 'captured' ? 1.6 : 1;
@@ -327,8 +332,10 @@ class Picture {
         this.drawPort(item);
       else if (!item.inner)
         this.drawGroup(item);
-      else
+      else {
+        this.drawTitle(item);
         this.drawItems(item.inner);
+      }
   }
 
   fitted(words, width, character) { return shorten(words, Math.max(3, Math.floor(width / character))); }
@@ -405,10 +412,9 @@ class Picture {
     c.font = font;
     const marks =
         ['added', 'removed', 'changed', 'matched'].filter(s => counts[s]).map(s => glyphs[s] + counts[s]).join(' ');
-    c.fillText(
-        this.fitted(
-            marks || '⊞ ' + counted(group.nodes.length - counts.off - counts.removed, 'node'), item.w - 14, 6.63),
-        item.x + 7, item.y + 19);
+    const nodes = counted(group.nodes.length - counts.off - counts.removed, 'node'), both = marks + ' · ' + nodes;
+    const line = !marks ? '⊞ ' + nodes : both.length * 6.63 <= item.w - 14 ? both : marks;
+    c.fillText(this.fitted(line, item.w - 14, 6.63), item.x + 7, item.y + 19);
   }
 
   /// Returns the closed groups that contain search hits, or copies of them.

@@ -26,6 +26,7 @@ app.change(
 if (['overview', 'graph', 'all'].includes(opening)) stage.view(opening);
 let fitted = false;
 tabs.onOpen(id => {
+  $('caption').hidden = id !== 'graph' && id !== 'table';
   if (id === 'graph') {
     stage.resize();
     if (!fitted) {

@@ -12,7 +12,11 @@
   }
   const change = (a, b) => a === b ? digits(b) : digits(a) + ' → ' + digits(b);
   const cards = make('div', undefined, 'cards');
-  add(cards, card('nodes', change(steps[0].nodes, steps[last].nodes), 'before and after', 'changes'));
+  const constants = change(steps[0].constants || 0, steps[last].constants || 0);
+  add(cards,
+      card(
+          'nodes', change(steps[0].total, steps[last].total),
+          'before and after' + (constants === '0' ? '' : ', ' + constants + ' of them constants'), 'changes'));
   if (data.raw.work) {
     const [before, after, tokens] = data.raw.traffic;
     const moved = before === after ? bytes(after) : bytes(before) + ' → ' + bytes(after);
@@ -21,11 +25,11 @@
     add(cards, card('ops that compute', change(...data.raw.work), words, 'ops'));
   }
   if (data.classes) {
-    const total = data.classes.reduce((sum, c) => sum + c.count, 0), captured = data.raw.stepCaptured;
-    add(cards,
-        card(
-            'captured pieces', (captured ? captured.reduce((a, b) => a + b, 0) : 0) + ' of ' + total,
-            'replayed as one graph each', 'pieces'));
+    const total = data.classes.reduce((sum, c) => sum + c.count, 0),
+          captured = (data.raw.stepCaptured || []).reduce((a, b) => a + b, 0),
+          why = data.plan && data.plan.reason.split(': ').pop();
+    const words = captured ? 'replayed as one graph each' : 'all run eagerly' + (why ? ': ' + why : '');
+    add(cards, card('captured pieces', digits(captured) + ' of ' + digits(total), words, 'pieces'));
   }
   if (data.plan)
     add(cards, card('peak memory', bytes(data.plan.arena), 'and ' + bytes(data.plan.weights) + ' weights', 'memory'));
@@ -47,13 +51,17 @@
   const rules = [...fired.values()].sort(
       (a, b) => own.has(b.name) - own.has(a.name) || cleans(a.name) - cleans(b.name) ||
           (b.gone - b.made) - (a.gone - a.made));
-  const firedTable = rows => table(
-      ['rule', '×', 'pass', 'nodes', 'where'],
-      rows.map(
-          rule =>
-              [link(rule.name, 'its rewrites', () => chooseRewrite(rule.first)), digits(rule.count), rule.pass,
-               signed(rule.made - rule.gone), data.rulePlace(data.rewrites[rule.first])]),
-      [1, 3]);
+  const firedTable = rows => {
+    const out = table(
+        ['rule', '×', 'pass', 'nodes', 'where'],
+        rows.map(
+            rule =>
+                [link(rule.name, 'its rewrites', () => chooseRewrite(rule.first)), digits(rule.count), rule.pass,
+                 signed(rule.made - rule.gone), data.rulePlace(data.rewrites[rule.first])]),
+        [1, 3]);
+    out.className = 'fired';
+    return out;
+  };
   const left = make('div');
   const few = 8;
   if (data.versions > 1) {
@@ -62,6 +70,10 @@
     if (rules.length > few)
       add(left,
           add(make('details'), make('summary', digits(rules.length - few) + ' more'), firedTable(rules.slice(few))));
+    const removed = data.rewrites.reduce((sum, one) => sum + (one.rule < 0 ? one.erased.length : 0), 0);
+    if (removed)
+      add(left,
+          make('p', 'Built-in steps removed ' + counted(removed, 'node') + ' that were dead or duplicates.', 'soft'));
   }
 
   // Own rules that did not fire, with the first reason.
@@ -99,7 +111,7 @@
   const facts = [...parent.childNodes], folded = make('details');
   add(folded, make('summary', 'What ran: pieces, values computed at load, warnings, files, versions, command'),
       ...facts);
-  add(parent, cards, add(make('div', undefined, 'halves'), left, picture), folded);
+  add(parent, cards, add(make('div', undefined, 'opening'), left, picture), folded);
 
   let drawn = false;
   const draw = id => {

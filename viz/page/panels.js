@@ -19,7 +19,8 @@ const bar = (() => {
   const parent = $('bar'), search = make('input'), count = make('span', undefined, 'count');
   search.type = 'search';
   search.id = 'search';
-  search.placeholder = 'op:mm dtype:bf16 rule:add_rms users>3';
+  search.placeholder = 'search: op:mm';
+  search.title = 'op:mm dtype:bf16 rule:add_rms users>3';
   search.setAttribute('aria-label', 'search nodes');
   const views = [
     ['overview', 'Overview', 'groups closed, equal ones folded (o)'],
@@ -211,7 +212,7 @@ const side = (() => {
     for (const [t, n] of [['pass'], ['nodes', 1], ['Δ', 1], ['+ − ~'], ['matches', 1], ...(times ? [['ms', 1]] : [])])
       head.append(make('th', t, n ? 'n' : ''));
     head.children[1].title =
-        'without literals, which are drawn inside their readers; the previous count, plus added, minus removed';
+        'with constants, which are drawn inside their readers and are not among the added and removed';
     head.children[4].title = 'rewrites by rules; Rewrites lists what built-in passes removed';
     const act = (tr, step, words, choose) => {
       tr.tabIndex = 0;
@@ -229,8 +230,8 @@ const side = (() => {
     if (data.versions > 2) {
       const last = data.versions - 1, sum = key => data.steps.slice(1).reduce((all, s) => all + s[key], 0),
             tr = make('tr', undefined, showsAll() ? 'now' : ''), words = make('td', 'all passes');
-      add(tr, words, make('td', digits(data.steps[last].nodes), 'n'),
-          make('td', signed(data.steps[last].nodes - data.steps[0].nodes), 'n'), make('td'),
+      add(tr, words, make('td', digits(data.steps[last].total), 'n'),
+          make('td', signed(data.steps[last].total - data.steps[0].total), 'n'), make('td'),
           make(
               'td',
               data.steps.some(s => s.matches !== undefined) ?
@@ -239,12 +240,12 @@ const side = (() => {
               'n'));
       if (times) tr.append(make('td'));
       tr.title = 'totals of all passes: +' + sum('added') + ' −' + sum('removed') + ' ~' + sum('changed');
-      act(tr, 'all', 'all passes, ' + counted(data.steps[last].nodes, 'node'), showAll);
+      act(tr, 'all', 'all passes, ' + counted(data.steps[last].total, 'node'), showAll);
     }
     for (const i of visibleSteps()) {
       const s = data.steps[i], here = !showsAll() && i === app.state.now,
             tr = make('tr', undefined, (here ? 'now' : '') + (s.hidden && i ? ' idle' : '')),
-            delta = i ? s.nodes - data.steps[i - 1].nodes : 0, strip = make('td', undefined, 'strip');
+            delta = i ? s.total - data.steps[i - 1].total : 0, strip = make('td', undefined, 'strip');
       for (const state of ['added', 'removed', 'changed'])
         if (i && s[state]) {
           const b = make('span', undefined, state);
@@ -252,12 +253,12 @@ const side = (() => {
           strip.append(b);
         }
       strip.title = '+' + s.added + ' −' + s.removed + ' ~' + s.changed;
-      add(tr, make('td', s.pass || 'graph'), make('td', digits(s.nodes), 'n'), make('td', i ? signed(delta) : '', 'n'),
+      add(tr, make('td', s.pass || 'graph'), make('td', digits(s.total), 'n'), make('td', i ? signed(delta) : '', 'n'),
           strip, make('td', s.matches === undefined ? '' : digits(s.matches), 'n'));
       if (times) tr.append(make('td', s.ms === undefined ? '' : s.ms.toFixed(1), 'n'));
       tr.title = s.rules || '';
       act(tr, String(i),
-          'pass ' + (s.pass || 'graph') + ', ' + counted(s.nodes, 'node') +
+          'pass ' + (s.pass || 'graph') + ', ' + counted(s.total, 'node') +
               (i ? ', ' + s.added + ' added, ' + s.removed + ' removed, ' + s.changed + ' changed' : ''),
           () => showPass(i));
     }

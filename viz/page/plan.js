@@ -16,11 +16,23 @@ function pieceSentence() {
       counted(captured, 'piece') + ' of ' + digits(total) + (captured === 1 ? ' is' : ' are') + ' captured' :
       digits(able) + ' of ' + counted(total, 'piece') + ' can be captured';
   const rest = total - captured, classes = data.classes.filter(c => c.captured).length;
+  if (!captured)
+    return 'No piece is captured: ' + (total === 1 ? 'the only one runs' : 'all ' + digits(total) + ' run') +
+        ' eagerly.';
   return words +
       (classes ? ', in ' + counted(classes, 'class') + ' that ' + (classes === 1 ? 'is' : 'are') + ' compiled once' +
                (classes === 1 ? '' : ' each') :
                  '') +
       (rest ? '; the other ' + (rest === 1 ? 'one runs' : digits(rest) + ' run') + ' eagerly.' : '.');
+}
+/// Returns the nodes and ops that each piece runs, by the name of the piece; `drawn` excludes constants.
+function classesOfPieces() {
+  const out = new Map(), raw = data.raw.classOf;
+  for (let i = 0; i < raw.length; i += 2) {
+    const {nodes, ops} = data.classes[raw[i + 1]];
+    out.set(data.text(raw[i]), {nodes, ops, drawn: ops.reduce((sum, [, count]) => sum + count, 0)});
+  }
+  return out;
 }
 /// Returns ranges of token counts with the same padding.
 const padding = (() => {
@@ -37,7 +49,7 @@ function paddingSentence(tokens) {
       (more ? ' pad to ' + digits(rows) + ' rows: ' + digits(more) + ' of them padding (' + percent(100 * more / rows) +
                ')' :
               ' run as they are') +
-      '; they run ' + padding.modes[run.mode] + '.';
+      '; the plan runs them ' + padding.modes[run.mode] + '.';
 }
 /// Returns storages with their lifetimes, and the peak.
 const memoryFacts = (() => {
@@ -96,6 +108,16 @@ if ($('pieces'))
             [2, 3]));
     const pieces = data.groups.map((group, g) => ({group, g}))
                        .filter(({group}) => group.kind === 'captured' || group.kind === 'eager');
+    const classOf = classesOfPieces(), live = n => data.last[n] === data.versions - 1;
+    const drawn = pieces.reduce((sum, {group}) => sum + group.nodes.filter(live).length, 0);
+    const atLoad = drawn - pieces.reduce((sum, {group}) => sum + classOf.get(group.name).drawn, 0);
+    if (atLoad > 0)
+      add(parent,
+          make(
+              'p',
+              counted(atLoad, 'more node') + (atLoad === 1 ? ' computes' : ' compute') +
+                  ' weights once at load. The picture shows them in the pieces.',
+              'soft'));
     add(parent, make('h2', 'Pieces in execution order'),
         longList(
             pieces,
@@ -103,9 +125,7 @@ if ($('pieces'))
                 add(box,
                     table(
                         ['piece', 'runs', 'nodes', 'ops'], some.map(({group, g}) => {
-                          const ops = new Map();
-                          for (const n of group.nodes)
-                            if (data.last[n] === data.versions - 1) ops.set(data.op(n), (ops.get(data.op(n)) || 0) + 1);
+                          const {nodes, ops} = classOf.get(group.name);
                           return [
                             link(
                                 group.name, 'show in the graph',
@@ -114,9 +134,8 @@ if ($('pieces'))
                                   stage.reveal(group.nodes[0]);
                                   stage.pick({group: g}, true);
                                 }),
-                            group.kind === 'eager' ? 'eager ▨' : 'captured',
-                            digits(group.nodes.filter(n => data.last[n] === data.versions - 1).length),
-                            [...ops].map(([op, k]) => op + (k > 1 ? ' ×' + k : '')).join(', ')
+                            group.kind === 'eager' ? 'eager ▨' : 'captured', digits(nodes),
+                            ops.map(([op, k]) => op + (k > 1 ? ' ×' + k : '')).join(', ')
                           ];
                         }),
                         [2]))));

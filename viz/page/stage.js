@@ -119,18 +119,16 @@ const stage = (() => {
     else
       lookAtFirst();
   }
-  /// Without changes: goes to the first box of the visible version, unless one is in view.
+  /// Without changes: goes to the first box of the visible version, unless it is in view.
   function lookAtFirst() {
     const [x0, y0] = right.toWorld(0, 0), [x1, y1] = right.toWorld(right.width, right.height);
-    let first = null, seen = false;
-    for (let n = 0; n < data.count && !seen; ++n) {
+    let first = null;
+    for (let n = 0; n < data.count && !first; ++n) {
       if (data.first[n] > app.state.now || data.last[n] < app.state.now) continue;
       const r = places.rectOf(n);
-      if (!r || !r.w) continue;
-      first = first || r;
-      seen = r.x < x1 && r.x + r.w > x0 && r.y < y1 && r.y + r.h > y0;
+      if (r && r.w) first = r;
     }
-    if (seen || !first) return;
+    if (!first || (first.x < x1 && first.x + first.w > x0 && first.y < y1 && first.y + first.h > y0)) return;
     camera.x = first.x + first.w / 2;
     camera.y = first.y + .35 * (y1 - y0);
     draw();
@@ -337,9 +335,7 @@ const stage = (() => {
   app.listen(anew => {
     if (anew || !places) lay();
     left.note.textContent = 'after ' + versionName(app.state.base);
-    right.note.textContent = data.versions < 2 ? '' :
-        app.state.beside                       ? 'after ' + versionName(app.state.now) :
-                                                 shownName();
+    right.note.textContent = app.state.beside ? 'after ' + versionName(app.state.now) : '';
     const beside = !left.frame.hidden;
     if (beside !== app.state.beside)
       resize();
