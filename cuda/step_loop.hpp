@@ -13,13 +13,13 @@
 
 namespace pw::cuda {
 
-/// How long a loop goes on.
+/// Limits of a loop.
 struct LoopLimits {
   std::int64_t steps = 1;          ///< at most
   std::vector<std::int64_t> ends;  ///< a sequence ends with one of these tokens
 };
 
-/// What the passes of a loop have chosen.
+/// Tokens that the passes of a loop have chosen.
 struct LoopTokens {
   std::int64_t steps = 0;                         ///< passes
   std::vector<std::vector<std::int64_t>> chosen;  ///< by row

@@ -52,7 +52,7 @@ cuda::Kernel paged_kernel() {
 }
 
 /// Two kernels in one grid: the second product reads what the first has written to p3, and p4 is
-/// their state. `before` and `after` are in front of the first product and behind the second.
+/// their state. `before` precedes the first product, and `after` follows the second.
 cuda::Kernel chained_kernel(const std::string& name, const std::string& before,
                             const std::string& after) {
   cuda::Kernel kernel = kernel_of(name, "", "");

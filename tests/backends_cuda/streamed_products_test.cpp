@@ -402,10 +402,10 @@ class ChainMutants {
   void plant_wait(std::size_t i) {
     replace(i, "removed", "");
     const std::size_t product = next(i, "  if (count == 1) {");
-    if (product != i + 1) move(i, product, "moved behind the rows");
+    if (product != i + 1) move(i, product, "moved after the rows");
     std::size_t end = product;
     while (!begins(end, "  pw_announce(") && !begins(end, "  pw_leave_grid(")) ++end;
-    move(i, begins(end, "  pw_leave_grid(") ? end - 1 : end, "moved behind the product");
+    move(i, begins(end, "  pw_leave_grid(") ? end - 1 : end, "moved after the product");
     const std::string state = lines_[i].substr(11, lines_[i].find(' ', 11) - 11);
     make_conditional(i, {"block % 2 != 0", "row0 == 0", "threadIdx.x < 32", "*" + state + " > 1"});
     change(i, "across * ", "-1 + across * ");

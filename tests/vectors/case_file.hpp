@@ -1,5 +1,5 @@
-// Reads the vector files: the results that an op must compute for stated inputs. README.md beside
-// this file states the format.
+// Reads the vector files: the results that an op must compute for stated inputs. The format is in
+// README.md of this folder.
 #pragma once
 
 #include <string>

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kThreads = 64;
 
-/// Returns the layer of a step's cache that stands for all layers.
+/// Returns the layer of a step's cache that represents all layers.
 KvCache::Layer all_layers() { return {0, "(all)"}; }
 
 /// Stores keys and values: a block for each token.
