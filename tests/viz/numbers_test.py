@@ -131,6 +131,24 @@ class Opaque(Numbers):
         self.assertRegex(text, r"2 → 1 of them constants")
 
 
+class Uncaptured(Opaque):
+    """The ops allow capture, but no step may be padded, so the plan captures nothing."""
+
+    @classmethod
+    def prepare(cls):
+        path = Path(cls.folder.name, "reversed.pwg")
+        reversed_ = OPAQUE.replace("  op my_op(...) effect\n", "").replace("my_op(a)", "reverse(a){dim = 0}")
+        path.write_text(reversed_, encoding="utf-8")
+        cls.graph = [path, "-q"]
+        Numbers.prepare.__func__(cls)
+
+    def test_why_nothing_is_captured_or_fired(self):
+        self.assertIn("all run eagerly", self.text("[data-title=Overview]"))
+        kinds = self.driver.execute_script("return data.groups.map(group => group.kind)")
+        self.assertNotIn("captured", kinds)
+        self.assertNotRegex(self.pieces()[2], r"piece_0\s+captured")
+
+
 class Llama4(Numbers):
     """Classes of several pieces."""
 

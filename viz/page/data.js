@@ -94,6 +94,13 @@ const data = (() => {
                                       alike: i,      // its counterpart in the first group equal to its parent
                                       nodes: null
                                     }));
+  // A piece that the plan does not capture is eager, even if its ops allow capture.
+  if (raw.stepCaptured && raw.stepName) {
+    const eager = new Set(raw.stepName.filter((_, step) => !raw.stepCaptured[step]).map(id => text(id)));
+    for (const group of groups)
+      if (group.kind === 'captured' && eager.has(group.name)) group.kind = 'eager';
+    for (const one of raw.classes || []) one.captured = one.captured && !eager.has(one.first);
+  }
   const groupAt = [], placeAt = [];  // by depth, then by node: its group, and its position in the group
   {
     let at = 0;
