@@ -73,7 +73,7 @@ inline std::string bit_difference(const Tensor& got, const Tensor& wanted) {
   return "";
 }
 
-/// Prints a loud message if there is none, because everything then runs on eager.
+/// Prints a loud message if no compiler is found, because everything then runs on eager.
 inline bool have_compiler() {
   if (!host_compiler().empty()) return true;
   std::cerr << "SKIPPED: no C++ compiler on PATH, so generated kernels are not tested\n";

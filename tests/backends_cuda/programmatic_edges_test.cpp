@@ -166,7 +166,7 @@ struct EdgesBench {
 
   HostDriver driver;
   const std::string waits = right().name, chain = right_chain().name, paged = right_paged().name;
-  /// What nodes read and write, then what chains pass on, and their state.
+  /// Memory that nodes read and write, then that between the products of chains, then their state.
   static constexpr std::size_t kPassed = 5, kState = 6;
   Address buffers[7] = {};
 };

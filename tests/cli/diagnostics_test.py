@@ -20,7 +20,7 @@ IDLE = "rule never { y = relu(relu(x)) => y = relu(x) }\nrule used { y = neg(neg
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")  # samples may differ on another machine
 
-# What PyTorch users type, and the spelling that the help shows.
+# Spellings of PyTorch users, each with the one that the help shows.
 HABITS = {
     "y = softmax(x, -1)  => y = relu(x)": "`y = e / sum(e){dim = -1, keepdim = true}`",
     "y = torch.nn.functional.softmax(x)  => y = relu(x)": "`pwr ops softmax`",

@@ -1,5 +1,5 @@
-// Whole models on the driver: captured ≡ launched, near the reference, in the memory that the plan
-// states, and nothing made anew once steps run.
+// Whole models on the driver: captured steps have the bits of launched ones, near the reference,
+// use the memory that the plan states, and create nothing after the first steps.
 #include "cuda/runtime.hpp"
 
 #include <cmath>

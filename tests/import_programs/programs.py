@@ -406,7 +406,7 @@ class Program:
         self.emit("higher_order.auto_functionalized_v2", head, items=wanted, **given, **views, _all_bases=bases)
 
     def base_and_view(self, name):
-        """A tensor that contains the written part, and which part; the tensor itself if there is none."""
+        """Returns a larger tensor that contains the written one, and the written part of it, or the tensor itself if no other contains it."""
         for other in self.tensors(lambda t: t.array.flags.c_contiguous):
             a, b = self.env[name].array, self.env[other].array
             if other == name or not overlap(a, b) or self.env[other].dtype != self.env[name].dtype or a.size == b.size:

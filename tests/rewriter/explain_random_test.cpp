@@ -31,7 +31,7 @@ std::string with_pipelines(const RandomRules& rules) {
          "pipeline rounds { again single }\n";
 }
 
-/// What the run reports about one step of one pass: a rule that erased nodes, or a built-in pass.
+/// Step of a pass in the report of a run: a rule that erased nodes, or a built-in pass.
 struct Told {
   std::string name;
   std::vector<NodeId> matched, erased;

@@ -1,4 +1,4 @@
-// What would take too long ends by a count of steps or nodes, and states which rule it was.
+// Rules that would run too long stop at a limit of steps or nodes, and the error names the rule.
 #include <fmt/format.h>
 
 #include "rewriter/matcher/machine.hpp"

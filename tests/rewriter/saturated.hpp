@@ -1,4 +1,4 @@
-// What a run reports about its only saturation, and random rules and graphs for one.
+// Report of a run's only saturation, and random rules and graphs for one.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 """Partitions a torch.fx graph into parts for Piecewise and calls that remain PyTorch's.
 
 The problem is acyclic graph partitioning: contract the taken calls into as few parts as possible without creating a cycle. Each call is assigned to the
-earliest level of a longest-path layering (see Stages), which gives the minimum number of parts. Ordered calls, which have effects or draw random numbers,
-are chained so that their order is kept, and so are custom operators. A second pass moves calls to later parts where that reduces the bytes carried between parts.
+earliest level of a longest-path layering (see Stages), which gives the minimum number of parts. Ordered calls, which may have effects or draw random numbers,
+are chained so that their order is kept. A second pass moves calls to later parts where that reduces the bytes carried between parts.
 """
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def bodies_of(node: Node) -> t.List[torch.fx.GraphModule]:
     return [value for value in values if isinstance(value, torch.fx.GraphModule)]
 
 
-def is_ordered(node: Node) -> bool:
-    """Returns True if the call's order is observable: it draws random numbers, writes, or has an effect."""
-    if isinstance(node.target, torch._ops.HigherOrderOperator):
-        return True if not (bodies := bodies_of(node)) else any(is_ordered(n) for body in bodies for n in body.graph.nodes)
-    return node.op.startswith("call_") and (torch.Tag.nondeterministic_seeded in _tags(node) or node.is_impure())
-
-
 def _is_custom(node: Node) -> bool:
     """Returns True for an operator that is not part of PyTorch: it may have effects that its schema does not state, such as a log."""
     return isinstance(node.target, torch._ops.OpOverload) and node.target.namespace not in ("aten", "prims", "prim")
+
+
+def is_ordered(node: Node) -> bool:
+    """Returns True if the call's order is observable: it draws random numbers, writes, or has or may have an effect."""
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        return True if not (bodies := bodies_of(node)) else any(is_ordered(n) for body in bodies for n in body.graph.nodes)
+    return node.op.startswith("call_") and (torch.Tag.nondeterministic_seeded in _tags(node) or node.is_impure() or _is_custom(node))
 
 
 def _is_view(node: Node) -> bool:
@@ -99,7 +99,7 @@ class Stages:
                 self.free.add(node)
                 continue
             sources = list(node.all_input_nodes)
-            if is_ordered(node) or _is_custom(node):
+            if is_ordered(node):
                 sources += [last] if last is not None else []
                 last = node
             stage = max([self._least(node, source) for source in sources if source in self.of], default=_BEFORE)
@@ -122,14 +122,7 @@ class Stages:
     def _sink(self):
         """Moves calls to the part of their first user if that reduces the bytes carried between parts."""
         for node in reversed(self.graph.nodes):
-            if (
-                node not in self.of
-                or node in self.stays
-                or has_parts(node)
-                or node.target is operator.getitem
-                or is_ordered(node)
-                or _is_custom(node)
-            ):
+            if node not in self.of or node in self.stays or has_parts(node) or node.target is operator.getitem or is_ordered(node):
                 continue
             if any(user.op == "output" or has_parts(user) and user not in self.of for user in node.users):
                 continue
