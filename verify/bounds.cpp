@@ -297,16 +297,12 @@ class BoundedRun {
   }
 
   void pointwise(const BoundedProgram::Step& step) {
-    const ValueId to = graph_.result(step.node);
-    PointwiseStep p;
-    p.function = find_pointwise(graph_.op_of(step.node).primitive);
-    p.to = dtype_of(to);
+    const DType to = dtype_of(graph_.result(step.node));
+    std::vector<DType> from;
     for (std::size_t i = 0; i < graph_.operand_count(step.node); ++i)
-      p.from.push_back(dtype_of(graph_.operand(step.node, i)));
-    p.unit = unit(step, p.to);
-    p.inner_unit = options_.exact ? unit_of(DType::f64)
-                                  : std::min(unit_of(accumulator_of(p.common())), p.unit);
-    p.exact = options_.exact;
+      from.push_back(dtype_of(graph_.operand(step.node, i)));
+    const PointwiseStep p(graph_.op_of(step.node).primitive, from, to, unit(step, to),
+                          options_.exact);
     for (std::size_t rank = 0; rank < values_.size(); ++rank) pointwise(step, p, rank);
   }
 
@@ -314,12 +310,14 @@ class BoundedRun {
     Traced& y = result(step, rank, 0);
     const std::size_t operands = graph_.operand_count(step.node);
     std::vector<Numbers> exact, errors, sums;
+    std::vector<const Traced*> values;
     std::vector<Extents> strides;
+    const DType dtype = dtype_of(graph_.result(step.node));
     for (std::size_t i = 0; i < operands; ++i) {
-      const Traced& x = *operand(step, rank, i);
+      const Traced& x = *values.emplace_back(operand(step, rank, i));
       exact.push_back(elements_of<double>(x.exact));
       errors.push_back(x.errors());
-      if (converts_literal(step, i, p.to)) add_conversion(exact[i], errors[i]);
+      if (converts_literal(step, i, dtype)) add_conversion(exact[i], errors[i]);
       sums.push_back(x.sums());
       Array packed = x.exact;
       packed.strides = row_major(packed.extents);
@@ -335,11 +333,11 @@ class BoundedRun {
         PointwiseElement e;
         for (std::size_t i = 0; i < operands; ++i) {
           const auto at = static_cast<std::size_t>(run.offsets[i] + k * run.steps[i]);
-          const Traced& x = *operand(step, rank, i);
+          const std::vector<RangeState>& reach = values[i]->reach;
           e.x[i] = exact[i][at];
           e.error[i] = errors[i][at];
           e.sum[i] = sums[i][at];
-          e.reach[i] = x.reach.empty() ? RangeState::inside : x.reach[at];
+          e.reach[i] = reach.empty() ? RangeState::inside : reach[at];
         }
         const auto to = static_cast<std::size_t>(run.offsets[operands] + k * run.steps[operands]);
         e.result = results[to];

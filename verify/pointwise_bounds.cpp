@@ -52,13 +52,7 @@ constexpr PointwiseFunction kFunctions[] = {PW_NUMBER_PRIMITIVES(PW_NUMBERS) PW_
 #undef PW_INTEGERS
 #undef PW_REALS
 
-enum class Way : std::uint8_t {
-  exact,     ///< its result is a number of the dtype
-  rounded,   ///< rounds once
-  function,  ///< of a library
-  compared,  ///< 0 or 1
-  bits,      ///< of whole numbers
-};
+using Way = PointwiseWay;
 
 Way way_of(Primitive op) {
   if (among(op, {P::neg, P::abs, P::maximum, P::minimum, P::floor, P::ceil, P::trunc, P::round,
@@ -113,25 +107,67 @@ const PointwiseFunction* find_pointwise(Primitive op) {
   return nullptr;
 }
 
-DType PointwiseStep::common() const {
+namespace {
+
+/// The dtype in which an engine computes a step.
+DType computed_in(const std::vector<DType>& from, DType to) {
   const auto is = [](DType wanted) { return [wanted](DType dtype) { return dtype == wanted; }; };
   if (std::none_of(from.begin(), from.end(), is(DType::f64))) return DType::f32;
   if (is_float(to)) return to == DType::f64 ? DType::f64 : DType::f32;
   return std::all_of(from.begin(), from.end(), is(DType::f64)) ? DType::f64 : DType::f32;
 }
 
+/// Returns true if a number is beyond f32, at either end of its range.
+bool leaves_f32(double x) {
+  static const double kLargest = format_of(DType::f32).largest;
+  static const double kSmallest = std::ldexp(1.0, format_of(DType::f32).smallest);
+  const double size = std::fabs(x);
+  return std::isfinite(size) && size != 0 && (size > kLargest || size < kSmallest);
+}
+
+}  // namespace
+
+PointwiseStep::PointwiseStep(Primitive op, const std::vector<DType>& from, DType to, double unit,
+                             bool exact)
+    : function_(*find_pointwise(op)),
+      to_(to),
+      common_(computed_in(from, to)),
+      way_(way_of(op)),
+      unit_(unit),
+      inner_unit_(exact ? unit_of(DType::f64) : std::min(unit_of(common_), unit)),
+      is_sum_(pw::is_sum(op)),
+      keeps_sum_(pw::keeps_sum(op)),
+      is_float_(is_float(to)),
+      is_fp8_cast_(is_fp8(to) && op == P::cast),
+      widens_(op == P::cast &&
+              (!is_float(from[0]) || (!exact && unit_of(from[0]) >= unit_of(to)))) {
+  const FloatFormat format = format_of(exact && !is_fp8(to) ? DType::f64 : to);
+  largest_ = format.largest;
+  smallest_normal_ = std::ldexp(1.0, format.smallest);
+  if (is_fp8(to)) smallest_fp8_ = smallest_of(to) / 2;
+  for (const DType dtype : from) {
+    Operand& operand = from_.emplace_back();
+    operand.dtype = dtype;
+    operand.largest = format_of(exact ? DType::f64 : dtype).largest;
+    operand.rounds = op != P::cast && way_ != Way::compared &&
+                     (dtype == DType::f64 || dtype == DType::i64 || dtype == DType::i32);
+    operand.may_overflow =
+        !exact && op != P::cast && dtype == DType::f64 && common_ != DType::f64;
+  }
+}
+
 /// The largest change of the result if all operands move within their errors.
 double PointwiseStep::spread(const PointwiseElement& e) const {
-  const Primitive op = function->op;
-  const double total = e.error[0] + (function->operands > 1 ? e.error[1] : 0) +
-                       (function->operands > 2 ? e.error[2] : 0);
+  const Primitive op = function_.op;
+  const double total = e.error[0] + (function_.operands > 1 ? e.error[1] : 0) +
+                       (function_.operands > 2 ? e.error[2] : 0);
   if (total == 0) return 0;
   if (std::isnan(total) || std::isinf(total)) {
-    return way_of(op) == Way::compared || to == DType::b8 ? 1 : kUnbounded;
+    return way_ == Way::compared || to_ == DType::b8 ? 1 : kUnbounded;
   }
-  if (way_of(op) == Way::compared)
+  if (way_ == Way::compared)
     return std::fabs(e.x[0] - e.x[1]) <= e.error[0] + e.error[1] ? 1 : 0;
-  if (is_sum(op)) return e.error[0] + e.error[1];
+  if (is_sum_) return e.error[0] + e.error[1];
   if (among(op, {P::neg, P::abs})) return e.error[0];
   if (op == P::mul)
     return std::fabs(e.x[0]) * e.error[1] + std::fabs(e.x[1]) * e.error[0] +
@@ -145,29 +181,29 @@ double PointwiseStep::spread(const PointwiseElement& e) const {
 }
 
 double PointwiseStep::at_ends(const PointwiseElement& e) const {
-  const Primitive op = function->op;
-  const bool whole = way_of(op) == Way::bits || op == P::div;
-  if (whole && !is_float(to) && to != DType::b8) return kUnbounded;
+  const Primitive op = function_.op;
+  const bool whole = way_ == Way::bits || op == P::div;
+  if (whole && !is_float_ && to_ != DType::b8) return kUnbounded;
   if (op == P::div && std::fabs(e.x[1]) <= e.error[1]) return kUnbounded;
-  if (op == P::cast && to == DType::b8) return std::fabs(e.x[0]) <= e.error[0] ? 1 : 0;
+  if (op == P::cast && to_ == DType::b8) return std::fabs(e.x[0]) <= e.error[0] ? 1 : 0;
   if (among(op, {P::fmod, P::remainder})) {
     const double low = std::floor((e.x[0] - e.error[0]) / (std::fabs(e.x[1]) + e.error[1])),
                  high = std::floor((e.x[0] + e.error[0]) / (std::fabs(e.x[1]) - e.error[1]));
     if (low != high) return std::fabs(e.x[1]) + e.error[1];
   }
   double most = 0;
-  for (int ends = 0; ends < 1 << function->operands; ++ends) {
+  for (int ends = 0; ends < 1 << function_.operands; ++ends) {
     std::array<double, 3> x = e.x;
-    for (int i = 0; i < function->operands; ++i) {
+    for (int i = 0; i < function_.operands; ++i) {
       const auto k = static_cast<std::size_t>(i);
       x[k] += (ends >> i & 1) != 0 ? e.error[k] : -e.error[k];
-      if (from[k] == DType::b8) x[k] = std::clamp(x[k], 0.0, 1.0);
+      if (from_[k].dtype == DType::b8) x[k] = std::clamp(x[k], 0.0, 1.0);
       if (op == P::sqrt) x[k] = std::max(x[k], 0.0);
     }
-    double y = function->of(x.data());
-    if (op == P::cast && !is_float(to)) y = rounded(to, y);
+    double y = function_.of(x.data());
+    if (op == P::cast && !is_float_) y = rounded(to_, y);
     // Rounding chooses between two neighbours.
-    if (op == P::cast && !is_float(to)) y = std::clamp(y, e.result - 1, e.result + 1);
+    if (op == P::cast && !is_float_) y = std::clamp(y, e.result - 1, e.result + 1);
     if (std::isnan(y) && !std::isnan(e.result)) return kUnbounded;
     most = std::max(most, distance(y, e.result));
   }
@@ -177,31 +213,24 @@ double PointwiseStep::at_ends(const PointwiseElement& e) const {
 /// The rounding error of the step itself.
 double PointwiseStep::own_rounding(const PointwiseElement& e) const {
   const double size = std::fabs(e.result);
-  if (!is_float(to) || !std::isfinite(size)) return 0;
-  const Way way = way_of(function->op);
+  if (!is_float_ || !std::isfinite(size)) return 0;
   double steps = 0;
   // Operands of a wider dtype are converted to the dtype of the computation.
-  if (function->op != P::cast && way != Way::compared) {
-    for (std::size_t i = 0; i < from.size(); ++i)
-      if (from[i] == DType::f64 || from[i] == DType::i64 || from[i] == DType::i32)
-        steps += inner_unit * (is_sum(function->op) ? std::fabs(e.x[i]) : size);
-  }
-  if (way == Way::exact) return steps;
+  for (std::size_t i = 0; i < from_.size(); ++i)
+    if (from_[i].rounds) steps += inner_unit_ * (is_sum_ ? std::fabs(e.x[i]) : size);
+  if (way_ == Way::exact) return steps;
   if (is_exact(e)) return 0;
   // A cast to a wider float is exact. An integer that the float cannot represent changes; that is
   // not rounding.
-  const bool holds = function->op == P::cast &&
-                     (!is_float(from[0]) || (!exact && unit_of(from[0]) >= unit_of(to)));
-  if (holds) return 0;
+  if (widens_) return 0;
   // A cast to fp8 is part of the function, so only earlier computations are uncertain.
-  if (function->op == P::cast && is_fp8(to)) return steps;
-  steps += unit * size;
-  if (is_fp8(to)) steps += smallest_of(to) / 2;
-  if (unit > inner_unit) steps += inner_unit * size;
-  if (way == Way::function) {
-    const bool wave = among(function->op, {P::sin, P::cos});
-    const bool steep = function->op == P::tan;
-    steps += kFunctionSteps * inner_unit * (wave ? 1 : steep ? size + size * size : size);
+  if (is_fp8_cast_) return steps;
+  steps += unit_ * size + smallest_fp8_;
+  if (unit_ > inner_unit_) steps += inner_unit_ * size;
+  if (way_ == Way::function) {
+    const bool wave = among(function_.op, {P::sin, P::cos});
+    const bool steep = function_.op == P::tan;
+    steps += kFunctionSteps * inner_unit_ * (wave ? 1 : steep ? size + size * size : size);
   }
   return steps;
 }
@@ -210,10 +239,10 @@ double PointwiseStep::own_rounding(const PointwiseElement& e) const {
 /// which its dtype represents. Error-free transformations show it (Ogita, Rump, and Oishi, 2005).
 bool PointwiseStep::is_exact(const PointwiseElement& e) const {
   const double r = e.result, x = e.x[0], y = e.x[1];
-  if (way_of(function->op) != Way::rounded || rounded(to, r) != r) return false;
-  for (std::size_t i = 0; i < from.size(); ++i)
-    if (e.error[i] != 0 || rounded(common(), e.x[i]) != e.x[i]) return false;
-  const P op = function->op;
+  if (way_ != Way::rounded || rounded(to_, r) != r) return false;
+  for (std::size_t i = 0; i < from_.size(); ++i)
+    if (e.error[i] != 0 || rounded(common_, e.x[i]) != e.x[i]) return false;
+  const P op = function_.op;
   // Near the end of f64 the residual of a product or quotient is lost.
   constexpr double kResidual = 0x1p-960;
   const bool lost = std::min(std::fabs(r), std::fabs(x)) < kResidual;
@@ -226,64 +255,54 @@ bool PointwiseStep::is_exact(const PointwiseElement& e) const {
   return (x - (r - part)) + (addend - part) == 0;
 }
 
-/// Returns true if an f64 number, such as a constant, is not representable in the dtype of the
-/// step.
-bool PointwiseStep::leaves_by_reading(double x, std::size_t operand) const {
-  if (from[operand] != DType::f64 || function->op == P::cast || common() == DType::f64)
-    return false;
-  const double size = std::fabs(x);
-  return std::isfinite(size) && size != 0 &&
-         (size > format_of(DType::f32).largest ||
-          size < std::ldexp(1.0, format_of(DType::f32).smallest));
+void PointwiseStep::reach_of_operands(PointwiseElement& e) const {
+  for (std::size_t k = 0; k < from_.size(); ++k) {
+    RangeState reach = e.reach[k];
+    // An unselected operand does not affect the result.
+    if (function_.op == P::select && e.error[0] == 0 && k > 0 && (k == 1) != (e.x[0] != 0))
+      continue;
+    if (from_[k].may_overflow && leaves_f32(e.x[k])) reach = RangeState::left;
+    if (reach == RangeState::partial && !keeps_sum_ &&
+        !(std::fabs(e.x[k]) + e.error[k] <= from_[k].largest))
+      reach = RangeState::left;
+    e.reached = std::max(e.reached, reach);
+  }
 }
 
 void PointwiseStep::follow_reach(PointwiseElement& e) const {
-  const Primitive op = function->op;
-  for (int i = 0; i < function->operands; ++i) {
-    const auto k = static_cast<std::size_t>(i);
-    RangeState reach = e.reach[k];
-    // An unselected operand does not affect the result.
-    if (op == P::select && e.error[0] == 0 && i > 0 && (i == 1) != (e.x[0] != 0)) continue;
-    if (!exact && leaves_by_reading(e.x[k], k)) reach = RangeState::left;
-    const double end = format_of(exact ? DType::f64 : from[k]).largest;
-    const bool beyond = reach == RangeState::partial && !(std::fabs(e.x[k]) + e.error[k] <= end);
-    if (beyond && !keeps_sum(op)) reach = RangeState::left;
-    e.reached = std::max(e.reached, reach);
-  }
-  if (!is_float(to)) return;
-  const bool saturates = is_fp8(to) && op == P::cast;
-  const FloatFormat format = format_of(exact && !is_fp8(to) ? DType::f64 : to);
-  const bool finite = std::all_of(e.x.begin(), e.x.begin() + function->operands,
+  reach_of_operands(e);
+  if (!is_float_) return;
+  const Primitive op = function_.op;
+  const bool finite = std::all_of(e.x.begin(), e.x.begin() + function_.operands,
                                   [](double x) { return std::isfinite(x); });
   if (!std::isfinite(e.result) && (!finite || is_pole(op, e))) return;
   const double size = std::fabs(e.result);
-  if (is_sum(op)) {
-    if (!(e.magnitude + e.bound <= format.largest))
-      e.reached = std::max(e.reached, RangeState::partial);
-  } else if (!saturates && !(size + e.bound <= format.largest)) {
-    const bool sum = keeps_sum(op) && e.reached == RangeState::partial;
+  if (is_sum_) {
+    if (!(e.magnitude + e.bound <= largest_)) e.reached = std::max(e.reached, RangeState::partial);
+  } else if (!is_fp8_cast_ && !(size + e.bound <= largest_)) {
+    const bool sum = keeps_sum_ && e.reached == RangeState::partial;
     if (!sum) e.reached = RangeState::left;
   }
-  const bool rounds = !is_sum(op) && way_of(op) != Way::exact && !saturates;
-  if (rounds && finite && size < std::ldexp(1.0, format.smallest)) {
-    const bool held = op == P::cast && is_float(from[0]) && rounded(to, e.x[0]) == e.x[0];
+  const bool rounds = !is_sum_ && way_ != Way::exact && !is_fp8_cast_;
+  if (rounds && finite && size < smallest_normal_) {
+    const bool held =
+        op == P::cast && is_float(from_[0].dtype) && rounded(to_, e.x[0]) == e.x[0];
     if (size > 0 ? !held : vanished(op, e)) e.reached = RangeState::left;
   }
 }
 
 void PointwiseStep::bound(PointwiseElement& e) const {
   const double moved = spread(e);
-  const Primitive op = function->op;
-  if (is_float(to)) {
-    const double before = function->of(e.x.data());
+  if (is_float_) {
+    const double before = function_.of(e.x.data());
     e.bound = known_error(before, moved + own_rounding(e));
-    if (is_fp8(to) && op == P::cast) e.bound = rounded_error(to, before, e.bound);
+    if (is_fp8_cast_) e.bound = rounded_error(to_, before, e.bound);
   } else {
     e.bound = std::isnan(moved) ? kUnbounded : moved;
   }
   e.magnitude = std::fabs(e.result);
-  if (is_sum(op)) e.magnitude = e.sum[0] + e.sum[1];
-  if (keeps_sum(op) && !is_sum(op)) e.magnitude = std::max(e.magnitude, e.sum[0]);
+  if (is_sum_) e.magnitude = e.sum[0] + e.sum[1];
+  if (keeps_sum_ && !is_sum_) e.magnitude = std::max(e.magnitude, e.sum[0]);
   follow_reach(e);
 }
 

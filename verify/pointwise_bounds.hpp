@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,15 @@ struct PointwiseFunction {
 /// Returns the function of a pointwise op; null for any other op.
 [[nodiscard]] const PointwiseFunction* find_pointwise(Primitive op);
 
+/// How the result of a pointwise op is rounded.
+enum class PointwiseWay : std::uint8_t {
+  exact,     ///< its result is a number of the dtype
+  rounded,   ///< rounds once
+  function,  ///< of a library
+  compared,  ///< 0 or 1
+  bits,      ///< of whole numbers
+};
+
 /// An element, its operands' bounds, and the resulting bound.
 struct PointwiseElement {
   std::array<double, 3> x = {}, error = {}, sum = {};
@@ -37,25 +47,39 @@ struct PointwiseElement {
   RangeState reached = RangeState::inside;
 };
 
-struct PointwiseStep {
-  const PointwiseFunction* function = nullptr;
-  std::vector<DType> from;
-  DType to = DType::f32;
-  double unit = 0,
-         inner_unit = 0;  ///< unit roundoff of the result's dtype and of the computation
-  bool exact = false;     ///< for a run in double precision
-
-  /// Returns the dtype of the computation; f32 for narrow floats.
-  [[nodiscard]] DType common() const;
+/// A pointwise op on operands of certain dtypes. The constructor computes all that depends only on
+/// these, as `bound` runs for each element of each sample.
+class PointwiseStep {
+ public:
+  /// `unit`: unit roundoff of the result's dtype; `exact`: for a run in double precision.
+  PointwiseStep(Primitive op, const std::vector<DType>& from, DType to, double unit, bool exact);
   void bound(PointwiseElement& e) const;
 
  private:
+  struct Operand {
+    DType dtype = DType::f32;
+    double largest = 0;         ///< the largest number before it leaves its range
+    bool rounds = false;        ///< its conversion to the dtype of the computation may round
+    bool may_overflow = false;  ///< an f64 number, such as a constant, which is converted to f32
+  };
+
   [[nodiscard]] double spread(const PointwiseElement& e) const;
   [[nodiscard]] double at_ends(const PointwiseElement& e) const;
   [[nodiscard]] double own_rounding(const PointwiseElement& e) const;
   [[nodiscard]] bool is_exact(const PointwiseElement& e) const;
-  [[nodiscard]] bool leaves_by_reading(double x, std::size_t operand) const;
   void follow_reach(PointwiseElement& e) const;
+  void reach_of_operands(PointwiseElement& e) const;
+
+  PointwiseFunction function_;
+  std::vector<Operand> from_;
+  DType to_, common_;  ///< of the result, and of the computation: f32 for narrow floats
+  PointwiseWay way_;
+  double unit_, inner_unit_;  ///< unit roundoff of the result's dtype and of the computation
+  double largest_ = 0, smallest_normal_ = 0;  ///< of the result's range
+  double smallest_fp8_ = 0;                   ///< half of the smallest fp8 number; else 0
+  bool is_sum_, keeps_sum_;
+  bool is_float_, is_fp8_cast_;  ///< of the result
+  bool widens_;                  ///< a cast that represents all numbers of its operand
 };
 
 }  // namespace pw
