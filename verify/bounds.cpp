@@ -329,8 +329,8 @@ class BoundedRun {
     y.sum.assign(results.size(), 0);
     y.reach.assign(results.size(), RangeState::inside);
     for_each_run(y.exact.extents, strides, std::int64_t{1} << 60, [&](const Run& run) {
+      PointwiseElement e;
       for (std::int64_t k = 0; k < run.length; ++k) {
-        PointwiseElement e;
         for (std::size_t i = 0; i < operands; ++i) {
           const auto at = static_cast<std::size_t>(run.offsets[i] + k * run.steps[i]);
           const std::vector<RangeState>& reach = values[i]->reach;

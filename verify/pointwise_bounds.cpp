@@ -256,6 +256,7 @@ bool PointwiseStep::is_exact(const PointwiseElement& e) const {
 }
 
 void PointwiseStep::reach_of_operands(PointwiseElement& e) const {
+  e.reached = RangeState::inside;
   for (std::size_t k = 0; k < from_.size(); ++k) {
     RangeState reach = e.reach[k];
     // An unselected operand does not affect the result.

@@ -53,6 +53,7 @@ class PointwiseStep {
  public:
   /// `unit`: unit roundoff of the result's dtype; `exact`: for a run in double precision.
   PointwiseStep(Primitive op, const std::vector<DType>& from, DType to, double unit, bool exact);
+  /// Computes `bound`, `magnitude`, and `reached` from the others.
   void bound(PointwiseElement& e) const;
 
  private:
