@@ -57,21 +57,28 @@ def why(row):
     return "`" + cell(left).replace("`", "'") + "`" if left else ""
 
 
+def rules_of(file):
+    """The names of the rules of a file and of those that it imports, with the file that defines each."""
+    rows = pwr("check", "--no-analysis", str(file))
+    return {row["name"]: Path(row["place"].partition(":")[0]).name for row in rows if row["kind"] == "rule"}
+
+
 def sections():
-    """File by file: the rules that stand in it."""
+    """Lists the verdicts by the file that defines the rule. Each rule is judged once, in the file with the most rules."""
+    places = {file: rules_of(file) for file in files()}
     proved = {}
-    places = {}
-    for file in files():
-        for row in pwr("check", "--no-analysis", str(file)):
-            if row["kind"] == "rule":
-                places[row["name"]] = Path(row["place"].partition(":")[0]).name
-        for row in pwr("prove", "-r", str(file)):
+    for file in sorted(places, key=lambda file: (-len(places[file]), file)):
+        new = [name for name in places[file] if name not in proved]
+        for row in pwr("prove", "-r", str(file), *new) if new else []:
             assert not row["contradiction"], row
             assert row["verdict"] != "refuted", row
             proved.setdefault(row["rule"], row)
     by_file = {}
-    for name, row in proved.items():
-        by_file.setdefault(places[name], []).append(row)
+    for file, names in places.items():
+        for name, home in names.items():
+            rows = by_file.setdefault(home, [])
+            if name in proved and proved[name] not in rows:
+                rows.append(proved[name])
     return by_file
 
 
