@@ -151,8 +151,7 @@ PointwiseStep::PointwiseStep(Primitive op, const std::vector<DType>& from, DType
     operand.largest = format_of(exact ? DType::f64 : dtype).largest;
     operand.rounds = op != P::cast && way_ != Way::compared &&
                      (dtype == DType::f64 || dtype == DType::i64 || dtype == DType::i32);
-    operand.may_overflow =
-        !exact && op != P::cast && dtype == DType::f64 && common_ != DType::f64;
+    operand.may_overflow = !exact && op != P::cast && dtype == DType::f64 && common_ != DType::f64;
   }
 }
 
@@ -165,8 +164,7 @@ double PointwiseStep::spread(const PointwiseElement& e) const {
   if (std::isnan(total) || std::isinf(total)) {
     return way_ == Way::compared || to_ == DType::b8 ? 1 : kUnbounded;
   }
-  if (way_ == Way::compared)
-    return std::fabs(e.x[0] - e.x[1]) <= e.error[0] + e.error[1] ? 1 : 0;
+  if (way_ == Way::compared) return std::fabs(e.x[0] - e.x[1]) <= e.error[0] + e.error[1] ? 1 : 0;
   if (is_sum_) return e.error[0] + e.error[1];
   if (among(op, {P::neg, P::abs})) return e.error[0];
   if (op == P::mul)
@@ -286,8 +284,7 @@ void PointwiseStep::follow_reach(PointwiseElement& e) const {
   }
   const bool rounds = !is_sum_ && way_ != Way::exact && !is_fp8_cast_;
   if (rounds && finite && size < smallest_normal_) {
-    const bool held =
-        op == P::cast && is_float(from_[0].dtype) && rounded(to_, e.x[0]) == e.x[0];
+    const bool held = op == P::cast && is_float(from_[0].dtype) && rounded(to_, e.x[0]) == e.x[0];
     if (size > 0 ? !held : vanished(op, e)) e.reached = RangeState::left;
   }
 }

@@ -132,11 +132,15 @@ def as_pytorch(run: t.Callable[[], t.Any], why: Error) -> t.Any:
 
 
 def with_eager_errors(compiled: t.Callable[..., t.Any], module: torch.fx.GraphModule) -> t.Callable[..., t.Any]:
-    """Wraps a compiled graph of Dynamo so that failed checks raise the program's own errors."""
+    """Wraps a compiled graph of Dynamo so that failed checks raise the program's own errors.
+
+    Dynamo wraps whatever a backend returns so that it is not traced. The function of AOT autograd has such a wrapper too, which is left out here.
+    """
+    inner = getattr(compiled, "_torchdynamo_orig_callable", compiled)
 
     def run(*args):
         try:
-            return compiled(*args)
+            return inner(*args)
         except Exception as raised:
             if not is_failed(raised.__cause__):
                 raise
