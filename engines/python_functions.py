@@ -142,8 +142,8 @@ def load(path):
 def main():
     channel = open_channel()
     path = os.path.abspath(sys.argv[1])
-    functions, said = load(path)
-    answer(channel, said)
+    functions, reply = load(path)
+    answer(channel, reply)
     while functions is not None:
         call = json.loads(take(channel, int.from_bytes(take(channel, 8), "little")))
         operands = read_operands(channel, call)

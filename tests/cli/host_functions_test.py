@@ -51,7 +51,7 @@ class HostFunctions(ProgramTest):
         self.run_with(
             "def mix(x, ws, k, alpha, mode, inf):\n"
             "    assert ws[1] is None and mode == 'a' and inf == float('inf'), (ws, mode, inf)\n"
-            "    print('said', flush=True)\n"
+            "    print('printed', flush=True)\n"
             "    return x * ws[0] * k + alpha\n"
             "functions = {'mine.mix': mix}\n"
         )

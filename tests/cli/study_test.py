@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Studies: shards that are killed and resumed, together or in files of their own, make the table of one run, bit for bit.
 
-PW_STUDY_GRAPHS says of how many generated graphs, PW_STUDY_ORDERS of how many orders each; dumps of ../shared/data (PW_SHARED_DATA) come
-in addition where there are more than three graphs.
+PW_STUDY_GRAPHS is the number of generated graphs, PW_STUDY_ORDERS the number of orders of each. With more than three graphs, dumps of
+../shared/data (PW_SHARED_DATA) are added.
 """
 import csv
 import io

@@ -1,6 +1,6 @@
 """A small interpreter of FX programs that has storages: a tensor is a numpy array, and a view of one shares its memory.
 
-It knows nothing of Piecewise. `./dev test torch` compares it with PyTorch itself.
+It is independent of Piecewise. `./dev test torch` compares it with PyTorch itself.
 """
 from dataclasses import dataclass, field
 

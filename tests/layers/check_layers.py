@@ -59,7 +59,7 @@ def offences_of(relative, text):
     """Yields (line number, reason) for one source given as its path from the root and its text."""
     folder = relative.split("/")[0]
     if text.startswith("// Exports "):
-        yield 1, "opens with what it exports, which its header says; say what problem it solves and how, or nothing"
+        yield 1, "opens with what it exports, which is in its header; state the problem it solves and how, or nothing"
     for number, line in enumerate(text.splitlines(), 1):
         found = INCLUDE.match(line)
         if not found:

@@ -63,7 +63,7 @@ def self_check():
 def main():
     self_check()
     messages = list(check(sys.argv[1] if len(sys.argv) > 1 else "."))
-    print("\n".join(messages) or "text: as .editorconfig asks")
+    print("\n".join(messages) or "text: as .editorconfig requires")
     return 1 if messages else 0
 
 

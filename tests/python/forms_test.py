@@ -322,7 +322,7 @@ def run(name, case, llm):
         for i, (a, b) in enumerate(zip(got, outputs)):
             compare(f"{how}, output {i}", a, b, case.tolerance, i in case.quanta)
         for key, value in got.written.items():
-            assert key in written, f"{how}: `{key}` is said to be written"
+            assert key in written, f"{how}: `{key}` is reported as written"
             compare(f"{how}, written {key}", value, written[key], case.tolerance, False)
         missing = [k for k, v in written.items() if k not in got.written and not np.array_equal(v, numbers[k])]
         assert not missing, f"{how}: {missing} were written"

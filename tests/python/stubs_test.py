@@ -65,7 +65,7 @@ class Stubs(unittest.TestCase):
         names, optional = real_arguments(function)
         self.assertEqual(stub_arguments(stub), names, where)
         self.assertEqual(stub_optional(stub), optional, where)
-        self.assertIsNotNone(stub.returns, f"{where} says what it returns")
+        self.assertIsNotNone(stub.returns, f"{where} has a return type")
 
     def test_names(self):
         self.assertEqual(public(declared(STUB.body)), public(vars(_piecewise)))

@@ -691,7 +691,7 @@ def of_corpus(models):
 
     class Corpus(Training):
         def check(self, name, dynamic, **options):
-            """Whether every op was taken; attention that may read a program's caches only where an option says that it does not."""
+            """Checks that every op was taken; attention that may read a program's caches only if an option rules this out."""
             self.setUp()
             model, inputs, dims = models.R[name]()
             model.eval()

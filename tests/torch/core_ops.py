@@ -6,7 +6,7 @@
 Every sample of torch's OpInfo database is run in every dtype that PyTorch's CPU has for it and the library has, with its gradient where it has one; each
 call of a core overload in it is a case, with these arguments, and once more with edge values (NaN, infinities, zeros of both signs, the largest and the
 smallest numbers) in its floating tensors. What no sample calls is called with arguments of ours (MORE). Numbers agree where they are PyTorch's within the
-tolerance that torch.testing has for the dtype, or not farther than those from what PyTorch says of the same arguments in f64. Exit code 1 where an overload
+tolerance that torch.testing has for the dtype, or not farther than those from PyTorch's result in f64. Exit code 1 where an overload
 differs, or fewer than LEAST agree throughout.
 """
 import argparse

@@ -426,7 +426,7 @@ class Forked(Case):
                 signal.alarm(60)
                 work()
                 code = 0
-            except BaseException as error:  # noqa: B036 (the exit code says it)
+            except BaseException as error:  # noqa: B036 (the exit code reports it)
                 print(repr(error), file=sys.stderr)
             finally:
                 os._exit(code)
