@@ -98,7 +98,7 @@ class Rewritten(Page):
             self.assertTrue(self.on_screen(self.ask("picked()")["node"]))
             seen |= set(self.changes_on_screen())
         self.assertEqual(seen, shown)
-        messages = lambda: self.driver.find_element(By.ID, "said").get_attribute("textContent")  # noqa: E731
+        messages = lambda: self.driver.find_element(By.ID, "announcement").get_attribute("textContent")  # noqa: E731
         self.assertIn(f"change {windows} of {windows}", messages())
         self.keys("j")
         self.assertIn(f"change 1 of {windows}", messages())
@@ -183,7 +183,7 @@ class Rewritten(Page):
         self.assertIn("rule add_rms_quant", detail)
         self.assertIn("rules/norm_quant.pwr:13", detail)
         self.assertIn("in place of", detail)
-        self.assertIn("rule add_rms_quant {", detail)  # the rule's text, beside
+        self.assertIn("rule add_rms_quant {", detail)  # with the rule's text
         self.shot("made-by")
 
     def test_one_rewrite(self):

@@ -77,6 +77,15 @@ class Numbers(Page):
             if row["nodes_before"] != row["nodes_after"]:
                 self.assertIn((row["pass"], str(row["nodes_after"])), shown)
 
+    def test_the_pass_that_changed_most(self):
+        self.tab("graph")
+        pattern = r"Pass (\S+) changed most: ([\d\s]+) nodes? added, ([\d\s]+) removed, [\d\s]+ changed(?:; ([\d\s]+) constants? (fewer|more))?\."
+        name, *numbers, direction = re.search(pattern, self.text("#summary")).groups(default="0")
+        added, removed, constants = (int(plain(number)) for number in numbers)
+        difference = added - removed + (constants if direction == "more" else -constants)
+        shown = [(row[0], int(plain(row[2]).replace("−", "-") or 0)) for row in self.rows(self.driver.find_element(By.CSS_SELECTOR, "#passes table"))]
+        self.assertIn((name, difference), shown)
+
     def test_pieces(self):
         classes, pieces, _ = self.pieces()
         split = self.json("split")
@@ -102,6 +111,9 @@ class Numbers(Page):
         self.assertEqual(self.driver.execute_script(wide), [])
         self.assertEqual(self.driver.execute_script(lines), [])
         self.tab("graph")
+        names = "return [...document.querySelectorAll('#passes td:first-child')].flatMap(cell => [...cell.childNodes].filter(part => part.nodeType === 3))"
+        broken = ".filter(part => { const range = document.createRange(); range.selectNodeContents(part); return range.getClientRects().length > 1; }).map(part => part.data)"
+        self.assertEqual([text for text in self.driver.execute_script(names + broken) if " " not in text], [])
         side = self.driver.execute_script("const side = document.getElementById('side'); return [side.scrollWidth, side.clientWidth]")
         self.assertEqual(*side)
 
@@ -143,7 +155,7 @@ class Uncaptured(Opaque):
         Numbers.prepare.__func__(cls)
 
     def test_why_nothing_is_captured_or_fired(self):
-        self.assertIn("all run eagerly", self.text("[data-title=Overview]"))
+        self.assertIn("all run eagerly: node b (reverse) mixes rows: ", self.text("[data-title=Overview]"))
         kinds = self.driver.execute_script("return data.groups.map(group => group.kind)")
         self.assertNotIn("captured", kinds)
         self.assertNotRegex(self.pieces()[2], r"piece_0\s+captured")

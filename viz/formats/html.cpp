@@ -65,7 +65,7 @@ std::string page(const std::string& title, const VizInput& input, const std::str
          "</style>\n</head>\n";
   out += "<body>\n<header><h1></h1><p id=\"caption\" role=\"status\"></p>" +
          (input.report != nullptr ? verdict(*input.report) : std::string()) +
-         "</header>\n<p id=\"said\" role=\"status\" class=\"unseen\"></p>\n";
+         "</header>\n<p id=\"announcement\" role=\"status\" class=\"unseen\"></p>\n";
   out += "<nav role=\"tablist\"></nav>\n";
   if (input.report != nullptr) out += report_tabs(*input.report);
   out += view_panels(input);

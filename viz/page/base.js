@@ -11,6 +11,12 @@ const add = (parent, ...children) => {
   parent.append(...children);
   return parent;
 };
+/// Returns an element with a name that may break after each underscore.
+const breakable = (tag, name) => {
+  const element = make(tag);
+  name.split(/(?<=_)/).forEach((part, i) => i ? element.append(make('wbr'), part) : element.append(part));
+  return element;
+};
 const button = (text, title, act) => {
   const element = make('button', text);
   element.title = title;
@@ -31,10 +37,10 @@ const table = (columns, rows, numbers = []) => {
   }
   return add(make('table'), add(make('thead'), head), body);
 };
-const digits = n => String(n).replace(/\B(?=(\d{3})+$)/g, ' ');
+const digits = n => String(n).replace(/\B(?=(\d{3})+$)/g, '\u202f');
 const counted = (n, word) => digits(n) + ' ' + word + (n === 1 ? '' : /(s|x|ch)$/.test(word) ? 'es' : 's');
 const signed = n => (n > 0 ? '+' : n < 0 ? '−' : '') + digits(Math.abs(n));
-const percent = x => (x >= 10 ? x.toFixed(0) : x.toFixed(1)) + ' %';
+const percent = x => (x >= 10 ? x.toFixed(0) : x.toFixed(1)) + '\u00a0%';
 const bytes = n => {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   let i = 0;
@@ -72,5 +78,5 @@ const longList = (rows, draw, batch = 300) => {
 };
 /// Announces a change to screen readers.
 const announce = words => {
-  $('said').textContent = words;
+  $('announcement').textContent = words;
 };

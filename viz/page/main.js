@@ -15,11 +15,11 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   app.state.view = depth === depths ? 'graph' : 'overview';
 }
 const opening = data.raw.view === 'auto' ? '' : data.raw.view;
-const asked = data.raw.version === undefined ? -1 : Math.min(data.raw.version, data.versions - 1);
+const requested = data.raw.version === undefined ? -1 : Math.min(data.raw.version, data.versions - 1);
 app.change(
     {
-      now: asked < 0 ? data.versions - 1 : asked,
-      base: asked < 0 ? 0 : Math.max(0, asked - 1),
+      now: requested < 0 ? data.versions - 1 : requested,
+      base: requested < 0 ? 0 : Math.max(0, requested - 1),
       beside: opening === 'side' && data.versions > 1
     },
     true);

@@ -27,7 +27,7 @@
   if (data.classes) {
     const total = data.classes.reduce((sum, c) => sum + c.count, 0),
           captured = (data.raw.stepCaptured || []).reduce((a, b) => a + b, 0),
-          why = data.plan && data.plan.reason.split(': ').pop();
+          why = data.plan && data.plan.reason.replace(/^\S+ is not possible: /, '');
     const words = captured ? 'replayed as one graph each' : 'all run eagerly' + (why ? ': ' + why : '');
     add(cards, card('captured pieces', digits(captured) + ' of ' + digits(total), words, 'pieces'));
   }

@@ -127,11 +127,11 @@ const bar = (() => {
 function copyLink() {
   const address = location.href.split('#')[0] + share.text();
   location.hash = share.text();
-  const said = () => announce('the address of the page now leads to this view');
+  const confirmCopy = () => announce('the address of the page now leads to this view');
   if (navigator.clipboard)
-    navigator.clipboard.writeText(address).then(said, said);
+    navigator.clipboard.writeText(address).then(confirmCopy, confirmCopy);
   else
-    said();
+    confirmCopy();
 }
 
 function toggleTheme() {
@@ -253,8 +253,9 @@ const side = (() => {
           strip.append(b);
         }
       strip.title = '+' + s.added + ' −' + s.removed + ' ~' + s.changed;
-      add(tr, make('td', s.pass || 'graph'), make('td', digits(s.total), 'n'), make('td', i ? signed(delta) : '', 'n'),
-          strip, make('td', s.matches === undefined ? '' : digits(s.matches), 'n'));
+      add(tr, breakable('td', s.pass || 'graph'), make('td', digits(s.total), 'n'),
+          make('td', i ? signed(delta) : '', 'n'), strip,
+          make('td', s.matches === undefined ? '' : digits(s.matches), 'n'));
       if (times) tr.append(make('td', s.ms === undefined ? '' : s.ms.toFixed(1), 'n'));
       tr.title = s.rules || '';
       act(tr, String(i),

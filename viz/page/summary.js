@@ -11,10 +11,14 @@ const summary = () => {
   const size = s => s.added + s.removed + s.changed;
   if (data.versions > 1) {
     const most = steps.reduce((m, s, i) => i && (!m || size(s) > size(steps[m])) ? i : m, 0), s = steps[most];
+    // Constants are drawn in their readers, so they are not among the nodes that a pass added or removed.
+    const constants = (steps[most - 1].constants || 0) - (s.constants || 0);
+    const folded =
+        constants ? '; ' + counted(Math.abs(constants), 'constant') + (constants > 0 ? ' fewer' : ' more') : '';
     if (size(s))
       say(add(make('span'), 'Pass ', link(s.pass, 'go there', () => showPass(most)),
               ' changed most: ' + counted(s.added, 'node') + ' added, ' + digits(s.removed) + ' removed, ' +
-                  digits(s.changed) + ' changed.'),
+                  digits(s.changed) + ' changed' + folded + '.'),
           'changes', 'added and removed lines');
     else
       say('No pass changed a node.');
@@ -45,8 +49,8 @@ const summary = () => {
   }
   const missed = [...new Set(data.misses.filter(m => m.at >= 0 || m.nodes.length).map(m => m.rule))];
   if (missed.length)
-    say(counted(missed.length, 'rule') + ' nearly matched what is left: choose a node for why it is not rewritten.',
-        'misses', 'all of them');
+    say(counted(missed.length, 'rule') + ' match in part: choose a node to see why it is not rewritten.', 'misses',
+        'all of them');
   if (data.classes) say(pieceSentence(), 'pieces', 'each piece');
   if (data.plan && data.raw.padding) say(paddingSentence(300), 'sizes', 'other token counts');
   if (data.plan) say(memoryFacts().sentence, 'memory', 'lifetimes and offsets');
