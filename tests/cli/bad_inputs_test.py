@@ -128,7 +128,7 @@ class BadInputs(unittest.TestCase):
             self.assertRegex(message, expected)
             self.assertNotIn("internal error", message)
             self.assertFalse(out.exists(), "a file was written")
-            self.assertEqual(sorted(p.name for p in Path(folder).iterdir()), ["bad" + suffix], "something was left behind")
+            self.assertEqual(sorted(p.name for p in Path(folder).iterdir()), ["bad" + suffix], "a file was left over")
 
 
 def add_cases(kind, cases, command, suffix):

@@ -328,7 +328,7 @@ class Progress(ProgramTest):
         files = [word for name in ("norm", "norm_quant", "rope") for word in ("-r", f"rules/{name}.pwr")]
         notice = self.on_a_terminal("verify", *files, code=1)  # two rules of norm.pwr may overflow
         self.assertRegex(notice, r"judging: \d+ of \d+ rules, \d+(\.\d)?/s, \d+(\.\d)? s left")
-        self.assertTrue(re.split(r"\r\x1b\[K", notice)[-1].strip() == "" or notice.endswith("\r\n"), "the line is taken away")
+        self.assertTrue(re.split(r"\r\x1b\[K", notice)[-1].strip() == "" or notice.endswith("\r\n"), "the line is erased")
 
     def test_only_where_it_is_asked_for(self):
         command = ("opt", self.large, "-r", "llm", "-p", "o2", "-o", self.path("out.pwg"))

@@ -106,7 +106,7 @@ class HostFunctions(ProgramTest):
         self.assertIn("mine.mix", done.stderr)
 
     def test_nothing_of_the_folder_runs(self):
-        """Neither a file that piecewise.toml names, nor a module beside the graph that Python's own are called after."""
+        """Runs neither a file that piecewise.toml names, nor a module next to the graph with the name of one of Python's own."""
         folder = Path(self.folder.name, "stranger")
         folder.mkdir()
         mark = folder / "ran"

@@ -183,7 +183,7 @@ class Session(LspTest):
 
     def definitions(self):
         self.assertEqual(self.definition_of("scale_shift(x: T"), ("shared.pwr", "scale_shift", 1))
-        self.assertEqual(self.definition_of("mul(h, w)\n  where"), ("primitive.pwr", "mul", self.library_line("op mul(")))  # behind é🙂
+        self.assertEqual(self.definition_of("mul(h, w)\n  where"), ("primitive.pwr", "mul", self.library_line("op mul(")))  # after é🙂
         self.assertEqual(self.definition_of("h, w)\n  where"), ("main.pwr", "h", 11))
         self.assertEqual(self.definition_of("doubled(x"), ("shared.pwr", "doubled", 5))
         self.assertEqual(self.definition_of("wide, by"), ("main.pwr", "wide", 3))
@@ -330,8 +330,8 @@ class Session(LspTest):
         drawn = {(hint["position"]["line"], hint["label"]) for hint in hints}
         self.assertIn((11, ": T[*b, d]"), drawn)
         self.assertIn((30, ": bf16[n, 16]"), drawn)
-        behind = [hint for hint in hints if hint["position"]["line"] == 11][1]["position"]["character"]
-        self.assertEqual(behind, units(lines[11][: lines[11].index("y = mul") + 1]))
+        after_name = [hint for hint in hints if hint["position"]["line"] == 11][1]["position"]["character"]
+        self.assertEqual(after_name, units(lines[11][: lines[11].index("y = mul") + 1]))
         self.assertEqual(applied(self.text, self.ask("formatting", options={})), self.formatted(self.text))
         tokens = self.tokens()
         self.assertEqual(tokens[(10, "rule")], "keyword")
@@ -374,7 +374,7 @@ class Session(LspTest):
         actions = self.ask("codeAction", range=found[0]["range"], context={"diagnostics": found})
         self.assertEqual([action["title"] for action in actions], ["Replace by `mul`"])
         self.assertEqual(applied(self.text, actions[0]["edit"]["changes"][self.uri]), sound)
-        # One character at a time, in units of UTF-16, behind é🙂.
+        # One character at a time, in units of UTF-16, after é🙂.
         index = self.text.index("mulh(h") + 3
         span = {"start": place(self.text, index), "end": place(self.text, index + 1)}
         version = {"uri": self.uri, "version": 4}

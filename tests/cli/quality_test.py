@@ -2,7 +2,7 @@
 """pwr compile --quality: kernels judged without a device, against the baseline in the tree, which needs no network.
 
 What the emitter decides is compared everywhere; registers and instructions only where NVRTC is of the baseline's version (and, for instructions,
-nvdisasm is there). PW_UPDATE_GOLDEN=1 writes the baseline anew, PW_QUALITY=all compares all widths and architectures."""
+nvdisasm is there). PW_UPDATE_GOLDEN=1 rewrites the baseline, PW_QUALITY=all compares all widths and architectures."""
 import json
 import os
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""pwr report from outside: what stands in it, that nothing of the machine does, and the same bytes twice."""
+"""pwr report from outside: its contents, which name nothing of the machine, and equal bytes from two runs."""
 import hashlib
 import json
 import re

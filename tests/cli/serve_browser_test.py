@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The page of `pwr serve` in a browser: a mistake typed and mended, files dropped, a share file saved, by keyboard, light and dark."""
+"""The page of `pwr serve` in a browser: a mistake typed and corrected, files dropped, a share file saved, by keyboard, light and dark."""
 import json
 import sys
 import time

@@ -58,7 +58,7 @@ class Serve:
         return self.process.returncode, messages
 
     def request(self, method, path, body=None, **headers):
-        """Status, headers and body. A header None is left out, `_` stands for `-`."""
+        """Returns status, headers and body. A header None is left out; `_` is sent as `-`."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         wanted = {"Host": f"127.0.0.1:{self.port}", "X_Piecewise_Token": self.token, **headers}
         if body is not None:

@@ -126,7 +126,7 @@ class Terminal(ProgramTest):
         )
         trace = self.path("trace")
         self.pwr("opt", path, "-r", rules, "-p", long + "r", "-o", self.path("out.pwg"), "--trace", trace)
-        self.assertEqual(len({f.split("-", 1)[1] for f in os.listdir(trace) if f.endswith(".pwg")}), 3)  # apart but for numbers too
+        self.assertEqual(len({f.split("-", 1)[1] for f in os.listdir(trace) if f.endswith(".pwg")}), 3)  # distinct without their numbers too
         self.pwr("run", path, "-r", rules, "-p", long + "r", "--tokens", "3", "--dump", self.path("dump"), "--report", self.path("report"))
         self.pwr("compile", path, "--sources-only", "-o", self.path("compiled"), "--dump", self.path("dump2"))
         self.pwr("split", path, "-o", self.path("pieces"))
@@ -184,11 +184,11 @@ class Streams(ProgramTest):
             (["check", rules], "--tests"),
         ):
             path = self.path("alone.pwg")
-            apart = self.pwr_bytes(*args, option, path)
+            separate = self.pwr_bytes(*args, option, path)
             for name in ("-", "/dev/stdout"):
                 done = self.pwr_bytes(*args, option, name)
                 self.assertEqual(self.masked(done.stdout), self.masked(Path(path).read_bytes()), args)
-                self.assertGreaterEqual(len(done.stderr.splitlines()), len(apart.stdout.splitlines()), args)
+                self.assertGreaterEqual(len(done.stderr.splitlines()), len(separate.stdout.splitlines()), args)
 
     @staticmethod
     def masked(data):

@@ -18,7 +18,7 @@ IN_VLLM = {
     "backend_compilations": "num_backend_compilations",
     "graphs_captured": "num_cudagraph_captured",
 }
-# An op that runs on the host only stands between two that a device has; attention of one's own that no graph may hold.
+# An op that runs on the host only, between two that a device has; and the user's own attention, which no graph may hold.
 BREAKS = """graph breaks {
   op running(x: T[n, d]) -> y: T[n, d] splitting TRAIT { y = cumsum(x){dim = 1} }
   symbol n in 1..64 tokens

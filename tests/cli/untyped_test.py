@@ -305,7 +305,7 @@ class Untyped(ProgramTest):
 
     def test_what_was_rewritten_without_types_gives_the_same_numbers_with_them(self):
         for name, (inputs, _, _) in MODELS.items():
-            # Without types, ops are taken as ops of floats, and what cannot be expressed is refused.
+            # Without types, ops count as ops of floats, and what cannot be expressed is refused.
             if name == "whole_numbers" or name in REFUSED:
                 continue
             with self.subTest(model=name):

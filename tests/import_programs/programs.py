@@ -283,8 +283,8 @@ class Program:
     def written(self):
         return self.pick(self.writable)
 
-    def apart(self, x, *others):
-        """Returns False if the written elements overlap the read ones, unless both are the same."""
+    def check_separate(self, x, *others):
+        """Raises Impossible if the written elements overlap the read ones, unless both are the same."""
         a = self.env[x].array
         for other in others:
             if isinstance(other, Name):
@@ -299,7 +299,7 @@ class Program:
         kind = rng.choice(["add_", "sub_", "mul_", "neg_", "relu_", "abs_", "copy_", "copy_", "fill_", "zero_", "clamp_", "masked_fill_"])
         if kind in ("add_", "sub_", "mul_"):
             y = self.fitting(x, strict=True)
-            self.apart(x, y)
+            self.check_separate(x, y)
             alpha = {"alpha": 2} if kind != "mul_" and rng.random() < 0.15 else {}
             self.emit(f"aten.{kind}.Tensor", x, y, **alpha)
         elif kind in ("neg_", "relu_", "abs_"):
@@ -308,7 +308,7 @@ class Program:
             y = self.fitting(x, strict=True)
             if not isinstance(y, Name):
                 raise Impossible
-            self.apart(x, y)
+            self.check_separate(x, y)
             self.emit("aten.copy_.default", x, y)
         elif kind == "fill_":
             self.emit("aten.fill_.Scalar", x, rng.randrange(-3, 6))
@@ -329,11 +329,11 @@ class Program:
         buffer = self.pick(lambda o: self.writable(o) and o.shape == t.shape and o.dtype == t.dtype)
         kind = rng.choice(["add", "sub", "mul", "neg", "maximum"])
         if kind == "neg":
-            self.apart(buffer, x)
+            self.check_separate(buffer, x)
             self.emit("aten.neg.out", x, out=buffer)
             return
         y = self.pick(lambda o: o.shape == t.shape and o.dtype == t.dtype)
-        self.apart(buffer, x, y)
+        self.check_separate(buffer, x, y)
         self.emit(f"aten.{kind}.out", x, y, out=buffer)
 
     # Unknown ops

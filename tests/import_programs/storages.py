@@ -16,7 +16,7 @@ class Name(str):
 
 
 class Tensor:
-    """An array that may be a view, and the type it stands for. bf16 is kept as f32; its values are small whole numbers."""
+    """An array that may be a view, and the type that it represents. bf16 is stored as f32; its values are small whole numbers."""
 
     def __init__(self, array, dtype):
         self.array, self.dtype = array, dtype

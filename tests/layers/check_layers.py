@@ -72,7 +72,7 @@ def offences_of(relative, text):
         if quote == '"' and "/" not in name and top not in ("gvc.h", "cgraph.h"):
             yield number, f'"{name}" is not written from the root'
         elif top in ALLOWED and "/" in name and top not in ALLOWED[folder]:
-            yield number, f"{folder}/ includes {name}, which stands above it"
+            yield number, f"{folder}/ includes {name}, a folder of a higher layer"
 
 
 def check(root):

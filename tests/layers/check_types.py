@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Fails where one name of a namespace stands for two types: their inline functions would meet at link time.
+"""Fails if one name of a namespace denotes two types: their inline functions would be merged at link time.
 
     check_types.py [ROOT]     prints `file:line: reason` for each offence; exit 1 when there are any
 
@@ -23,7 +23,7 @@ TRANSPARENT, OPAQUE = "", None  # scopes besides the names of namespaces
 
 
 def closing(tokens, at, opens, closes):
-    """The place behind the bracket that closes the one at `at`."""
+    """Returns the place after the bracket that closes the one at `at`."""
     depth = 0
     for i in range(at, len(tokens)):
         depth += (tokens[i] == opens) - (tokens[i] == closes)

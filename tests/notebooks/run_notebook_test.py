@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from run_notebook import nbformat, run  # noqa: E402  (exits 77 by itself without nbclient)
+from run_notebook import nbformat, run  # noqa: E402  (exits with 77 without nbclient)
 
 
 PAGE = """class Page:

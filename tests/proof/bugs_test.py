@@ -18,7 +18,7 @@ class Bugs(unittest.TestCase):
         self.assertEqual(len(wrong), 5)
         for rule in wrong:
             self.assertEqual(rows[rule]["verdict"], "refuted", rule)
-        # Sums in another order are some steps of f32 apart, which samples cannot tell from wrong ones.
+        # Sums in another order differ by some steps of f32, which samples cannot distinguish from wrong ones.
         right = {rule for rule in rows if rule.startswith("right.")} - {"right.flattened"}
         self.assertEqual(len(right), 4)
         for rule in right:

@@ -108,7 +108,7 @@ class Commands(unittest.TestCase):
             function, reason = functions[command]
             with self.subTest(command=command):
                 if function is None:
-                    self.assertGreater(len(reason), 10, "a command without a function stands there with the reason")
+                    self.assertGreater(len(reason), 10, "a command without a function is listed with the reason")
                     continue
                 self.assertIn(function, pw.__all__)
                 self.assertTrue(getattr(pw, function).__doc__)

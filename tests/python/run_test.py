@@ -42,7 +42,7 @@ class Exported:
         if self.code is not None:
             pointer = ctypes.pythonapi.PyCapsule_GetPointer
             pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-            ctypes.c_uint8.from_address(pointer(capsule, b"dltensor") + 20).value = self.code  # behind data, device and number of dims
+            ctypes.c_uint8.from_address(pointer(capsule, b"dltensor") + 20).value = self.code  # after data, device and number of dims
         return capsule
 
 

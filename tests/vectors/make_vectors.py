@@ -4,7 +4,7 @@
 
 Where PyTorch has the op, it computes the result, in f64 and rounded once unless the op's meaning has a rounding point in
 its middle; else a tensor expression does that shares nothing with our bodies (rotary embedding by complex numbers).
-README.md beside this file states the format. The seed is fixed: running it again changes nothing.
+README.md in this folder states the format. The seed is fixed: running it again changes nothing.
 """
 
 import json

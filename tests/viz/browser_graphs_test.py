@@ -135,7 +135,7 @@ class Nested(Page):
         )
 
     def test_groups_in_groups(self):
-        """Equal ones are drawn once at every level; each opens and closes by itself, and all copies are there unfolded."""
+        """Equal ones are drawn once at every level; each opens and closes separately, and unfolding draws all copies."""
         self.keys("g")
         experts = "×8 experts.0 … experts.7"
         self.assertEqual(self.titles(), ["×2 stages.0 … stages.1", "×6 blocks.0 … blocks.5", "moe", experts])
@@ -194,7 +194,7 @@ class Long(Page):
         width, height, columns = self.driver.execute_script(f"const l = {level}; return [l.width, l.height, new Set(l.rows.map(r => r.column)).size]")
         self.assertGreater(columns, 3)
         self.assertLess(height, 2 * width)
-        # Every node stands below the one that it reads, or at the top of a later column.
+        # Every node is below the one that it reads, or at the top of a later column.
         turns = self.driver.execute_script(
             f"const l = {level}, nodes = l.items.filter(i => i.kind === 'node'); return nodes.filter((b, i) => i && b.y <= nodes[i - 1].y + nodes[i - 1].h).map(b => [b.x, b.y, b.h]);"
         )

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Properties of every page, for any graph: nothing is drawn of what is gone, no box lies over another, nothing
-lies outside of the picture, edges go down but those to the next copy of what is drawn once, and passes add up.
+"""Properties of every page, for any graph: no removed node is drawn, no box overlaps another or leaves the
+picture, edges go down except those to the next copy of a group that is drawn once, and passes add up.
 
-    property_test.py [--generated N] [--folder DIR]...     exit code 1 where it does not hold, 77 without Chromium
+    property_test.py [--generated N] [--folder DIR]...     exit code 1 if a property fails, 77 without Chromium
 
 Without a folder: generated graphs through random rules, generated decoders, the examples, and the dumps of the shared data.
 """
@@ -75,7 +75,7 @@ function check(where) {
   const families = new Map();
   for (const box of boxes) {
     if (![box.x, box.y, box.w, box.h].every(Number.isFinite) || box.w <= 0) say(where + ': a box has no place');
-    if (!inside(box.x, box.y) || !inside(box.x + box.w, box.y + box.h)) say(where + ': a box lies outside of the picture');
+    if (!inside(box.x, box.y) || !inside(box.x + box.w, box.y + box.h)) say(where + ': a box is outside the picture');
     if (!families.has(box.inside)) families.set(box.inside, []);
     families.get(box.inside).push(box);
     if (box.kind === 'node') {
@@ -85,13 +85,13 @@ function check(where) {
     if (box.inside < 0) continue;
     const frame = boxes[box.inside];
     if (box.x < frame.x || box.y < frame.y || box.x + box.w > frame.x + frame.w || box.y + box.h > frame.y + frame.h)
-      say(where + ': a node lies outside of its group');
+      say(where + ': a node is outside its group');
   }
   for (const family of families.values()) {
     family.sort((a, b) => a.y - b.y);
     for (let i = 0; i < family.length; ++i)
       for (let k = i + 1; k < family.length && family[k].y < family[i].y + family[i].h; ++k)
-        if (over(family[i], family[k])) say(where + ': a box lies over another');
+        if (over(family[i], family[k])) say(where + ': a box overlaps another');
   }
   for (const edge of edges) {
     if (!edge.points.every(Number.isFinite)) say(where + ': an edge has no place');
@@ -121,10 +121,10 @@ function check(where) {
   }
 }
 function pieces() {
-  // What was removed stands in a group of its own kind: an op that splits is in no captured piece.
+  // Removed nodes are in a group of their own kind: an op that splits is in no captured piece.
   for (let n = 0; n < data.count; ++n) {
     const g = data.groupOf[n];
-    if (g >= 0 && data.kind(n) === 'splitting' && data.groups[g].kind === 'captured') say(data.name(n) + ' splits, and stands in a captured piece');
+    if (g >= 0 && data.kind(n) === 'splitting' && data.groups[g].kind === 'captured') say(data.name(n) + ' splits, and is in a captured piece');
   }
 }
 function sums() {
@@ -152,7 +152,7 @@ for (const view of ['graph', 'overview', ...(data.raw.unfolded ? ['all'] : [])])
 stage.fit();
 const p = stage.places(), [x0, y0] = stage.picture.toWorld(0, 0), [x1, y1] = stage.picture.toWorld(stage.picture.width, stage.picture.height);
 if (x0 > 0 || y0 > 0 || x1 < p.width || y1 < p.height) say('fitting all does not fit all');
-// Where it opens, something can be read, and of what changed some is there.
+// The opening view is readable and shows a change.
 stage.view('graph');
 app.change({base: 0, now: last});
 stage.home();
@@ -161,15 +161,15 @@ return {problems, drawings, depth: data.groups.reduce((most, group) => Math.max(
 """
 
 
-# What a page could have wrong, done to it: each must be found.
+# Faults planted in a page: each must be found.
 FAULTS = {
-    "a box lies over another": "for (const level of [data.raw.whole, ...data.shapes]) for (const sheet of [level.folded, level.opened]) if (sheet) { sheet.x.fill(sheet.x[0]); sheet.rank.fill(0); }",
+    "a box overlaps another": "for (const level of [data.raw.whole, ...data.shapes]) for (const sheet of [level.folded, level.opened]) if (sheet) { sheet.x.fill(sheet.x[0]); sheet.rank.fill(0); }",
     "an edge outlives": "Level.prototype.join = (join => function() { const edges = join.call(this); for (const edge of edges) edge.life = [[0, data.versions - 1]]; return edges; })(Level.prototype.join);",
     "an edge goes up": "Level.prototype.stretch = (stretch => function() { stretch.call(this); for (const item of this.items) item.y = this.height - item.y - item.h; })(Level.prototype.stretch);",
-    "lies outside of the picture": "Level.prototype.stretch = (stretch => function() { stretch.call(this); this.width /= 2; })(Level.prototype.stretch);",
-    "a node lies outside of its group": "Level.prototype.move = (move => function(x, y) { return move.call(this, x + (this.group < 0 ? 0 : this.width), y); })(Level.prototype.move);",
+    "is outside the picture": "Level.prototype.stretch = (stretch => function() { stretch.call(this); this.width /= 2; })(Level.prototype.stretch);",
+    "a node is outside its group": "Level.prototype.move = (move => function(x, y) { return move.call(this, x + (this.group < 0 ? 0 : this.width), y); })(Level.prototype.move);",
     "does not add up": "data.steps[1].added += 1;",
-    "stands in a captured piece": "data.groups.forEach(group => { if (group.kind === 'eager') group.kind = 'captured'; });",
+    "is in a captured piece": "data.groups.forEach(group => { if (group.kind === 'eager') group.kind = 'captured'; });",
     "it opens at a zoom": "stage.home = () => { camera.k = .3; };",
     "fitting all": "stage.fit = () => { camera.k = 8; };",
 }
