@@ -58,9 +58,9 @@ class Freezer {
 
   /// Raises params so that guards such as `where tp > 1` hold.
   void raise_params() {
-    std::vector<std::string> asked;
-    for (const Expr& guard : pattern_.where) collect_paths(guard, asked);
-    for (const std::string& name : asked) {
+    std::vector<std::string> names;
+    for (const Expr& guard : pattern_.where) collect_paths(guard, names);
+    for (const std::string& name : names) {
       const auto it = params_.find(name);
       if (it == params_.end()) continue;
       auto* attribute = std::get_if<Attribute>(&it->second);

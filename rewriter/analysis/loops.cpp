@@ -79,7 +79,7 @@ std::string endless_test(const Analysis& analysis, const Repetition& repetition,
 
 void find_loops(Analysis& analysis) {
   const RuleSet& rules = analysis.rules;
-  std::set<std::vector<std::string>> told;
+  std::set<std::vector<std::string>> reported;
   for (const Repetition& repetition : repetitions(rules)) {
     std::vector<Effect> effects;
     for (RuleId id : repetition.rules)
@@ -87,7 +87,7 @@ void find_loops(Analysis& analysis) {
     const Certificate certificate = find_certificate(effects);
     if (certificate.weights) continue;
     const std::vector<std::string> cycle = names_of_cycle(rules, repetition, certificate);
-    if (!told.insert(cycle).second) continue;
+    if (!reported.insert(cycle).second) continue;
     analysis.out.findings.push_back({Finding::Kind::loop, cycle, describe(rules, repetition, cycle),
                                      endless_test(analysis, repetition, cycle)});
   }

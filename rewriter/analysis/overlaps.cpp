@@ -33,7 +33,7 @@ class Overlaps {
   explicit Overlaps(Analysis& analysis)
       : analysis_(analysis), rules_(analysis.rules), out_(analysis.out) {
     for (const Finding& finding : out_.findings)  // what never fires needs no second warning
-      if (finding.kind == Finding::Kind::shadow) told_.insert(sorted(finding.rules));
+      if (finding.kind == Finding::Kind::shadow) reported_.insert(sorted(finding.rules));
   }
 
   void look_at(const RulePass& pass) {
@@ -67,7 +67,7 @@ class Overlaps {
   /// is compared only with itself.
   void look_at_rules(const Meetings& meetings, const std::vector<Written>& written, std::size_t a,
                      std::size_t b) {
-    if (told_.count({written[a].first, written[b].first}) != 0) return;
+    if (reported_.count({written[a].first, written[b].first}) != 0) return;
     std::size_t looked = 0;
     for (RuleId i : written[a].second)
       for (RuleId j : written[b].second) {
@@ -79,7 +79,7 @@ class Overlaps {
         ++looked;
         ++out_.pairs;
         if (!overlap(i, j)) continue;
-        told_.insert({written[a].first, written[b].first});
+        reported_.insert({written[a].first, written[b].first});
         return;
       }
   }
@@ -216,7 +216,7 @@ class Overlaps {
   const Reach* reach_ = nullptr;
   Strategy strategy_;
   std::size_t work_ = 0;
-  std::set<std::vector<std::string>> told_;
+  std::set<std::vector<std::string>> reported_;
 };
 
 }  // namespace

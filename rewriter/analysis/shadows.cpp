@@ -31,7 +31,7 @@ class Shadows {
     strategy_ = unconditional(*pass.strategy);
     const Reach reach = analysis_.reach(pass.strategy->rules);
     for (const auto& [name, ids] : rows) {
-      if (told_.count(name) != 0) continue;
+      if (reported_.count(name) != 0) continue;
       if (work_ < kShadowWork && nodes_ < kNodes)
         look_at_row(pass, reach, name, ids);
       else
@@ -71,7 +71,7 @@ class Shadows {
         if (!shadow) shadow = Shadow{sample.frozen, *by};
       }
     if (!shadow || graphs < 2) return;
-    if (report(pass, reach, ids.front(), row, *shadow, graphs)) told_.insert(row);
+    if (report(pass, reach, ids.front(), row, *shadow, graphs)) reported_.insert(row);
   }
 
   std::vector<Sample>& samples_of(RuleId id) {
@@ -131,7 +131,7 @@ class Shadows {
   const RuleSet& rules_;
   AnalysisReport& out_;
   std::map<RuleId, std::vector<Sample>> samples_;
-  std::set<std::string> told_;
+  std::set<std::string> reported_;
   Strategy strategy_;
   std::set<std::string> left_out_;
   std::size_t work_ = 0, nodes_ = 0;

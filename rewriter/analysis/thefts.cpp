@@ -91,7 +91,7 @@ Result<std::vector<Theft>> thefts_of(const Graph& graph, const RuleSet& rules, c
 Result<std::vector<Theft>> find_thefts(const Graph& graph, const RuleSet& rules, const Env& params,
                                        const OrderSpace& space) {
   std::vector<Theft> out;
-  std::set<std::tuple<std::size_t, std::size_t, std::string, std::string>> told;
+  std::set<std::tuple<std::size_t, std::size_t, std::string, std::string>> reported;
   const std::size_t count = space.passes.size();
   const auto run_each = [&](const Graph& start) -> Result<std::vector<PassRun>> {
     std::vector<PassRun> runs;
@@ -112,7 +112,7 @@ Result<std::vector<Theft>> find_thefts(const Graph& graph, const RuleSet& rules,
         if (a == b || used(a) || used(b)) continue;
         auto found = PW_TRY(thefts_of(start, rules, params, space, a, b, runs[a], runs[b]));
         for (Theft& theft : found) {
-          if (!told.insert({a, b, theft.thief_rule, theft.victim_rule}).second) continue;
+          if (!reported.insert({a, b, theft.thief_rule, theft.victim_rule}).second) continue;
           theft.losing = theft.keeping = prefix;
           theft.losing.insert(theft.losing.end(), {a, b});
           theft.keeping.insert(theft.keeping.end(), {b, a});

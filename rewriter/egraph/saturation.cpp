@@ -185,10 +185,10 @@ void keep(RunState& run, PassStats& stats, Growth& growth, const Extraction& bes
   BuiltinEvent gone{"saturate", {}};
   for (NodeId n : install(graph, growth.equal(), best))
     if (n.index < bound) gone.erased.push_back(n);
-  std::set<std::vector<std::uint32_t>> told;
+  std::set<std::vector<std::uint32_t>> recorded;
   for (EqualApplication& done : growth.applications) {
     if (!is_part_of(graph, growth.equal(), best, kept, done)) continue;
-    if (!told.insert(forms_of(graph, growth.equal(), done)).second) continue;
+    if (!recorded.insert(forms_of(graph, growth.equal(), done)).second) continue;
     MatchEvent event{done.rule, std::move(done.matched), std::move(done.bindings), {}, {}};
     std::copy_if(done.created.begin(), done.created.end(), std::back_inserter(event.created),
                  [&](NodeId n) { return kept.contains(n); });

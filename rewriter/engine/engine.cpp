@@ -44,7 +44,7 @@
 namespace pw {
 namespace {
 
-constexpr std::size_t kTold = 4096;  // nodes or matches between two progress reports
+constexpr std::size_t kProgressStep = 4096;  // nodes or matches between two progress reports
 
 bool is_local(const PassRule& rule) {
   return rule.memo && !rule.lists && !rule.ast().frontier && !rule.verdicts->reads_numbers();
@@ -147,7 +147,7 @@ StopReason RuleEngine::run() {
   std::optional<StopReason> stop;
   const std::size_t found = queue_.size();
   for (std::size_t steps = 0; !stop; ++steps) {
-    if (steps % kTold == 0 && !sweep_.goes_on())
+    if (steps % kProgressStep == 0 && !sweep_.goes_on())
       report_progress(std::min(steps, found), found, "matches");
     stop = step();
     if (stop || opens() || new_facts_ || !queue_.empty() || sweep_.goes_on()) continue;
@@ -162,7 +162,7 @@ void RuleEngine::seed() {
   for (std::uint8_t of_op : pass_.program.finds) finds |= of_op;
   const bool any_swept = (finds & MatchProgram::kFromFirst) != 0;
   sweep_.start(any_swept ? graph_.first() : NodeId());
-  sweep_told_ = 0;
+  sweep_reported_ = 0;
   sweep_total_ = graph_.node_count();
   if ((finds & MatchProgram::kElsewhere) == 0) return;
   if (!finder_.counting()) queue_.reserve_seeds();
@@ -172,12 +172,12 @@ void RuleEngine::seed() {
 }
 
 /// Seeds by visiting the nodes whose op is the anchor of a rule that is not swept. Reports progress
-/// every kTold nodes.
+/// every kProgressStep nodes.
 void RuleEngine::seed_along_order() {
   std::size_t seen = 0;
-  for (NodeId n = graph_.first(); n.valid(); seen += kTold) {
+  for (NodeId n = graph_.first(); n.valid(); seen += kProgressStep) {
     report_progress(seen, graph_.node_count(), "nodes");
-    for (std::size_t i = 0; i < kTold && n.valid(); ++i, n = graph_.next(n))
+    for (std::size_t i = 0; i < kProgressStep && n.valid(); ++i, n = graph_.next(n))
       if ((pass_.program.finds_of(graph_.op(n)) & MatchProgram::kElsewhere) != 0)
         finder_.attempt(n);
   }
@@ -188,7 +188,7 @@ void RuleEngine::seed_along_order() {
 void RuleEngine::seed_beside_sweep() {
   for (std::size_t i = 0; i < graph_.node_bound(); ++i) {
     const NodeId node(i);
-    if (i % kTold == 0) report_progress(i, graph_.node_bound(), "nodes");
+    if (i % kProgressStep == 0) report_progress(i, graph_.node_bound(), "nodes");
     if ((pass_.program.finds_of(graph_.op(node)) & MatchProgram::kElsewhere) != 0 &&
         graph_.alive(node))
       finder_.attempt(node);
@@ -214,11 +214,11 @@ std::optional<StopReason> RuleEngine::step() {
 /// match.
 std::optional<StopReason> RuleEngine::sweep_on(std::uint64_t until) {
   while (sweep_.goes_on(until) && !sweep_.any_offer()) {
-    if (sweep_told_ <= sweep_.visited()) {
+    if (sweep_reported_ <= sweep_.visited()) {
       report_progress(std::min(sweep_.visited(), sweep_total_), sweep_total_, "nodes");
-      sweep_told_ += kTold;
+      sweep_reported_ += kProgressStep;
     }
-    sweep_.visit(kTold, until, [&](NodeId n) { finder_.attempt(n); });
+    sweep_.visit(kProgressStep, until, [&](NodeId n) { finder_.attempt(n); });
   }
   const std::optional<Sweep::Offer> offer = sweep_.take_offer(until);
   if (!offer) return std::nullopt;
@@ -408,7 +408,7 @@ void RuleEngine::finish_stats() {
         rule.stats->rejections[std::string(kNearMissCodes[code].code)] += rule.rejections[code];
     const std::vector<std::uint32_t>& path = pass_.program.rules[i].path;
     if (trace == nullptr || path.empty()) continue;
-    rule.stats->attempts += trace->asks[path.front()];
+    rule.stats->attempts += trace->executions[path.front()];
     for (std::uint32_t pc : path)
       if (trace->fails[pc] > 0 && *pass_.program.origins[pc].reason != '\0')
         rule.stats->rejections[pass_.program.origins[pc].reason] += trace->fails[pc];

@@ -81,8 +81,8 @@ class RuleEngine {
   bool new_facts_ = false;     ///< a condition joined the facts, and no verdict has seen it
   bool force_ = false;  ///< take the next match although it should wait: all remaining ones wait
   std::size_t rewrites_ = 0, limit_ = 0, rewrites_at_release_ = 0, rewrites_at_retry_ = 0;
-  std::size_t sweep_total_ = 0, sweep_told_ = 0;  ///< for progress
-  std::vector<NodeId> own_;                       ///< of the match at hand, in pattern order
+  std::size_t sweep_total_ = 0, sweep_reported_ = 0;  ///< for progress
+  std::vector<NodeId> own_;                           ///< of the match at hand, in pattern order
 };
 
 }  // namespace pw

@@ -61,9 +61,10 @@ class Explainer {
       : input_(graph), rules_(rules), params_(params), options_(options), groups_(options) {}
 
   Result<Explanation> run(std::string_view reference) {
-    asked_ = rules_.set().resolve(reference);
+    followed_ = rules_.set().resolve(reference);
     const bool runs = !options_.pipeline.empty() || !options_.runs.empty();
-    const std::vector<RuleId> ids = runs ? asked_ : opened_rules(input_, rules_, asked_, params_);
+    const std::vector<RuleId> ids =
+        runs ? followed_ : opened_rules(input_, rules_, followed_, params_);
     if (ids.empty()) {
       note("N11", fmt::format("`{}` has no rules: its family has no variant", reference));
     } else if (!runs) {
@@ -81,7 +82,7 @@ class Explainer {
     out_.at_found = options_.at.empty() || has_node(graph, options_.at);
     Graph scratch = graph;
     scratch.forget_undo();
-    for (RuleId id : opened_rules(graph, rules_, asked_, params_)) {
+    for (RuleId id : opened_rules(graph, rules_, followed_, params_)) {
       judge_matches(graph, scratch, lay_out(rules_, id));
       for (NearMiss& miss : find_near_misses(graph, rules_, id, params_))
         groups_.add(std::move(miss));
@@ -210,12 +211,12 @@ class Explainer {
   Status follow(const std::vector<ExplainedRun>& runs) {
     Graph graph = input_;
     graph.forget_undo();
-    MatchHistory history(rules_, asked_, params_, options_.before);
+    MatchHistory history(rules_, followed_, params_, options_.before);
     std::vector<Condition> conditions;
     bool held = false;
     for (const ExplainedRun& run : runs) {
       const Strategy* strategy = PW_TRY(find_strategy(rules_.set(), run.pipeline));
-      held = held || holds_rule(*strategy, {asked_.begin(), asked_.end()});
+      held = held || holds_rule(*strategy, {followed_.begin(), followed_.end()});
       narrow(graph, run.range);
       history.begin_run();
       RewriteReport report =
@@ -255,13 +256,13 @@ class Explainer {
     for (const MatchRecord& record : history.records()) tell(record, after);
     const Graph* before = at_end ? &after : history.graph_before();
     if (before == nullptr) return;
-    for (RuleId id : opened_rules(*before, rules_, asked_, params_))
+    for (RuleId id : opened_rules(*before, rules_, followed_, params_))
       for (NearMiss& miss : find_near_misses(*before, rules_, id, params_))
         if (!overlaps_match(miss)) tell_miss(std::move(miss), history.makers());
   }
 
   void note_absent(const MatchHistory& history, bool held) {
-    const std::string& name = rules_[asked_.front()].name;
+    const std::string& name = rules_[followed_.front()].name;
     if (!held)
       note("N11", options_.pipeline.empty()
                       ? fmt::format("`{}` is in no pass that was applied", name)
@@ -363,7 +364,7 @@ class Explainer {
 
   void note(std::string code, std::string message) {
     NearMiss out;
-    const RuleId rule = asked_.empty() ? RuleId() : asked_.front();
+    const RuleId rule = followed_.empty() ? RuleId() : followed_.front();
     out.rule = rule;
     if (rule.valid()) out.rule_name = rules_[rule].name;
     out.why = {code, std::move(message), rule.valid() ? rules_[rule].name_span : Span(), {}, 0};
@@ -378,7 +379,7 @@ class Explainer {
   std::optional<RuleSet> strict_;
   const Env& params_;
   const ExplainOptions& options_;
-  std::vector<RuleId> asked_;
+  std::vector<RuleId> followed_;
   NearMissGroups groups_;
   Explanation out_;
   std::set<std::uint32_t> matched_nodes_;

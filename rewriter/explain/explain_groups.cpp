@@ -35,14 +35,14 @@ void NearMissGroups::add(NearMiss miss) {
   if (miss.complete) where = miss.nodes;
   const Score score = score_of(miss);
   const Place place(base + (miss.complete ? miss.since : ""), std::move(where));
-  if (const auto told = told_.find(place); told != told_.end()) {
-    if (score <= told->second.first) return;
-    forget(told->second.second);
+  if (const auto known = places_.find(place); known != places_.end()) {
+    if (score <= known->second.first) return;
+    forget(known->second.second);
   }
   const Key key(miss.why.code, miss.why.span.begin, miss.rule_name, miss.place, likeness(miss));
   if (miss.help.empty()) miss.help = help_for(miss.why.code);
   const auto [it, fresh] = index_.try_emplace(key, groups_.size());
-  told_[place] = {score, it->second};
+  places_[place] = {score, it->second};
   if (fresh) {
     groups_.push_back({std::move(miss), 1, 0, {}, {}});
     return;

@@ -36,7 +36,7 @@ class NearMissGroups {
   const ExplainOptions& options_;
   std::vector<NearMissGroup> groups_;
   std::map<Key, std::size_t> index_;
-  std::map<Place, std::pair<Score, std::size_t>> told_;
+  std::map<Place, std::pair<Score, std::size_t>> places_;
   std::map<std::string, std::size_t> good_;
 };
 

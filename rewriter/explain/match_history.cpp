@@ -76,20 +76,22 @@ bool may_run(const RunRules& rules, const Strategy& strategy, const SeenMatch& s
                      [&](const Strategy& part) { return may_run(rules, part, seen); });
 }
 
-MatchHistory::MatchHistory(RunRules& rules, std::vector<RuleId> asked, const Env& params,
+MatchHistory::MatchHistory(RunRules& rules, std::vector<RuleId> followed, const Env& params,
                            std::string before)
     : rules_(rules),
-      asked_(std::move(asked)),
-      asked_set_(asked_.begin(), asked_.end()),
+      followed_(std::move(followed)),
+      followed_set_(followed_.begin(), followed_.end()),
       params_(params),
       before_label_(std::move(before)),
       probes_(rules, params) {}
 
 std::vector<RuleId> MatchHistory::opened(const Graph& graph) {
-  return opened_rules(graph, rules_, asked_, params_);
+  return opened_rules(graph, rules_, followed_, params_);
 }
 
-bool MatchHistory::is_asked(RuleId rule) const { return asked_set_.contains(rules_.loaded(rule)); }
+bool MatchHistory::is_followed(RuleId rule) const {
+  return followed_set_.contains(rules_.loaded(rule));
+}
 
 // ---- the run's calls
 
@@ -102,7 +104,7 @@ void MatchHistory::begin_pass(const Strategy& pass, RunState& run) {
 void MatchHistory::reach(const Strategy& strategy, bool wanted, RunState& run) {
   start(run);
   if (!wanted) {
-    if (holds_rule(strategy, asked_set_)) left_out_ = strategy.label;
+    if (holds_rule(strategy, followed_set_)) left_out_ = strategy.label;
     if (!before_label_.empty() && strategy.label == before_label_) keep_graph(run);
     return;
   }
@@ -133,7 +135,7 @@ void MatchHistory::end(const Strategy& strategy, StopReason stop, RunState& run)
 
 bool MatchHistory::rewrites_own(const Strategy& strategy) const {
   return std::any_of(strategy.rules.begin(), strategy.rules.end(),
-                     [&](RuleId r) { return asked_set_.contains(r); });
+                     [&](RuleId r) { return followed_set_.contains(r); });
 }
 
 void MatchHistory::start(RunState& run) {
@@ -162,7 +164,7 @@ void MatchHistory::absorb(RunState& run) {
 
 void MatchHistory::absorb(const MatchEvent& event, const Graph& graph) {
   const RewriteStep step{event.rule, rules_[event.rule].name, state_.pass, ++state_.step};
-  if (is_asked(event.rule)) note_applied(event, step, graph);
+  if (is_followed(event.rule)) note_applied(event, step, graph);
   if (leaf_ != nullptr && leaf_->kind == Kind::saturate)
     for (NodeId n : event.matched) saturated_.try_emplace(n, step);
   lose_to(step, event);
@@ -197,7 +199,7 @@ void MatchHistory::lose_to(const RewriteStep& step, const MatchEvent& event) {
     for (const std::uint32_t i : state_.records.standing_at(n)) {
       const SeenMatch& seen = *state_.records[i].seen;
       const bool sibling = seen.rule != event.rule && seen.base_name == winner.base_name;
-      if (sibling && is_asked(event.rule))
+      if (sibling && is_followed(event.rule))
         state_.records.leave(i, Fate::replaced);
       else
         lose(i, reason_taken(seen, step, event, runs_now(seen),

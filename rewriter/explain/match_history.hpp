@@ -25,7 +25,8 @@ class MatchHistory final : public RunWatch {
  public:
   /// Creates a history. `before`: the strategy whose input graph_before() is; empty: the first that
   /// has the rules.
-  MatchHistory(RunRules& rules, std::vector<RuleId> asked, const Env& params, std::string before);
+  MatchHistory(RunRules& rules, std::vector<RuleId> followed, const Env& params,
+               std::string before);
 
   /// Begins a run; called before each of several consecutive runs on one graph.
   void begin_run() { state_.read = state_.seen = 0; }
@@ -42,7 +43,7 @@ class MatchHistory final : public RunWatch {
   [[nodiscard]] bool ran() const { return ran_; }
   [[nodiscard]] const std::string& left_out() const { return left_out_; }
   /// Returns true if the rule is followed, opened variants included.
-  [[nodiscard]] bool is_asked(RuleId rule) const;
+  [[nodiscard]] bool is_followed(RuleId rule) const;
   /// Returns the followed rules, with the variants that frontiers opened to, without frontiers.
   [[nodiscard]] std::vector<RuleId> opened(const Graph& graph);
   /// Returns the rewrites that made nodes of graph_before().
@@ -106,8 +107,8 @@ class MatchHistory final : public RunWatch {
   void keep_graph(const RunState& run);
 
   RunRules& rules_;
-  std::vector<RuleId> asked_;
-  std::set<RuleId> asked_set_;
+  std::vector<RuleId> followed_;
+  std::set<RuleId> followed_set_;
   const Env& params_;
   std::string before_label_;
   State state_;

@@ -11,7 +11,7 @@ namespace pw {
 namespace {
 
 /// Users inspected for one value; the remaining ones are examined after the strategy.
-constexpr std::size_t kUsersAsked = 64;
+constexpr std::size_t kMostUsers = 64;
 
 /// Nodes near a rewrite: a match that it creates contains one of them.
 class Around {
@@ -37,10 +37,10 @@ class Around {
     if (n.valid() && graph_.alive(n)) nodes_.push_back(n);
   }
   void users(ValueId v) {
-    std::size_t asked = 0;
-    for (UseId u = graph_.first_use(v); u.valid() && asked < kUsersAsked; u = graph_.next_use(u)) {
+    std::size_t count = 0;
+    for (UseId u = graph_.first_use(v); u.valid() && count < kMostUsers; u = graph_.next_use(u)) {
       add(graph_.user(u));
-      ++asked;
+      ++count;
     }
   }
   void operands(NodeId n, bool with_users) {
@@ -87,15 +87,15 @@ void MatchHistory::discover(const MatchEvent& event, const Graph& graph) {
 /// Checks matches again: the right side of a rewrite may read what a match consumes.
 void MatchHistory::recheck(const MatchEvent& event, const Graph& graph) {
   if (!probes_.hold()) return;
-  std::vector<std::uint32_t> asked;
+  std::vector<std::uint32_t> indices;
   for (NodeId n : event.created)
     for (ValueId v : graph.operands(n))
       if (v.valid() && !graph.is_input(v))
         for (const std::uint32_t i : state_.records.standing_at(graph.producer(v)))
-          asked.push_back(i);
-  std::sort(asked.begin(), asked.end());
-  asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
-  for (const std::uint32_t i : asked) {
+          indices.push_back(i);
+  std::sort(indices.begin(), indices.end());
+  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+  for (const std::uint32_t i : indices) {
     std::optional<Reason> why = probes_.no_longer(*state_.records[i].seen);
     if (!why) continue;
     why->taken_by = RewriteStep{event.rule, rules_[event.rule].name, state_.pass, state_.step};

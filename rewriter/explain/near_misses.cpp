@@ -122,7 +122,7 @@ class Finder {
   Env base_;
   std::vector<RuleLayout> layouts_;
   std::vector<Attempt> attempts_;
-  std::unordered_set<std::uint32_t> taken_, stops_;  // asked only
+  std::unordered_set<std::uint32_t> taken_, stops_;  // for lookups only
 };
 
 }  // namespace

@@ -153,9 +153,11 @@ bool AttributeGates::match_written(PatternNodeId id, std::size_t index, NodeId n
     case Fit::no: break;
   }
   const auto text = [&] {
-    std::string said = fmt::format("`{}` of {} is {}, not {}", wanted.name, scope_.shown(node),
-                                   scope_.context().attributes.print(value), print(wanted.value));
-    return expected.empty() || expected == print(wanted.value) ? said : said + " = " + expected;
+    std::string message =
+        fmt::format("`{}` of {} is {}, not {}", wanted.name, scope_.shown(node),
+                    scope_.context().attributes.print(value), print(wanted.value));
+    return expected.empty() || expected == print(wanted.value) ? message
+                                                               : message + " = " + expected;
   };
   return scope_.reject(state, "N04", wanted.span, node, text, kOtherValue);
 }

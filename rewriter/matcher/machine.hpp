@@ -27,16 +27,16 @@ struct Registers {
 };
 
 struct NoTrace {
-  void asked(std::uint32_t) {}
+  void executed(std::uint32_t) {}
   void failed(std::uint32_t) {}
 };
 
 /// Trace that counts how often each instruction was executed, and how often it failed.
 struct CountingTrace {
-  std::vector<std::uint64_t> asks, fails;
+  std::vector<std::uint64_t> executions, fails;
   explicit CountingTrace(const MatchProgram& program)
-      : asks(program.code.size(), 0), fails(program.code.size(), 0) {}
-  void asked(std::uint32_t pc) { ++asks[pc]; }
+      : executions(program.code.size(), 0), fails(program.code.size(), 0) {}
+  void executed(std::uint32_t pc) { ++executions[pc]; }
   void failed(std::uint32_t pc) { ++fails[pc]; }
 };
 
@@ -120,7 +120,7 @@ template <class Trace, class Accept>
   nodes[0] = anchor;
   for (;;) {
     const Instruction& in = *at;
-    trace.asked(pc());
+    trace.executed(pc());
     const auto operand = [&]() __attribute__((always_inline)) {
       const NodeId node = nodes[in.node];
       const std::size_t slot =

@@ -35,7 +35,7 @@ std::string question(const Instruction& in, const OpTable& ops, const MatchProgr
     case Code::operand_or_none:
       return fmt::format("v{} := operand {} of n{}, or none", in.value, slot, in.node);
     case Code::same: return fmt::format("operand {} of n{} is v{}", slot, in.node, in.value);
-    case Code::none: return fmt::format("operand {} of n{} is none", slot, in.node);
+    case Code::none: return fmt::format("operand {} of n{} is `none`", slot, in.node);
     case Code::constant:
       return fmt::format("n{} := constant, operand {} of n{}", in.second, slot, in.node);
     case Code::bind_result:
@@ -72,9 +72,9 @@ std::string print_programs(const Graph& graph, const RuleSet& rules, const Strat
 
 std::string print(const MatchProgram& program, const RuleSet& rules) {
   const OpTable& ops = rules.context->ops;
-  std::vector<std::size_t> asked(program.code.size(), 0);
+  std::vector<std::size_t> users(program.code.size(), 0);
   for (const ProgramRule& rule : program.rules)
-    for (std::uint32_t pc : rule.path) ++asked[pc];
+    for (std::uint32_t pc : rule.path) ++users[pc];
   std::vector<std::string> heads(program.code.size());
   for (std::size_t op = 0; op < program.entry.size(); ++op)
     if (program.entry[op] != Instruction::kNowhere)
@@ -91,7 +91,7 @@ std::string print(const MatchProgram& program, const RuleSet& rules) {
         in.fail == Instruction::kNowhere ? "done" : fmt::format("{}", in.fail);
     out += heads[pc];
     out += fmt::format("{:>5}  {:<44} else {:<6}{:<4} {} rule{}\n", pc, question(in, ops, program),
-                       otherwise, program.origins[pc].reason, asked[pc], asked[pc] == 1 ? "" : "s");
+                       otherwise, program.origins[pc].reason, users[pc], users[pc] == 1 ? "" : "s");
   }
   return out;
 }

@@ -148,7 +148,7 @@ bool ValueGates::bind_none(PatternNodeId id, NodeId node, std::size_t slot, Sear
   if (wanted.literal_none) return true;
   if (!wanted.optional)
     return scope_.reject(state, "N02", wanted.span, node, [&] {
-      return fmt::format("operand {} of {} is none; only `{}?` would take that", slot,
+      return fmt::format("operand {} of {} is `none`; only `{}?` matches that", slot,
                          scope_.shown(node), scope_.shown(v, {}));
     });
   if (state.bound[v] == SearchState::Bound::value)
@@ -276,14 +276,14 @@ bool ValueGates::check_unknown(ValueId value, PatternValueId id, const TypeExpr&
                                NodeId node, SearchState& state) {
   if (scope_.quiet) return true;
   const Expr* dtype = wanted.dtype.empty() ? nullptr : &wanted.dtype.front();
-  const bool asked =
+  const bool requires_dtype =
       dtype != nullptr && !(dtype->kind == Expr::Kind::path && !dtype_named(dtype->text) &&
                             !layout_.compared.contains(dtype->text));
   const auto message = [&] {
     return fmt::format("{}: its type is not known, but the rule requires {}",
                        scope_.shown(id, value), print(wanted));
   };
-  if (asked) {
+  if (requires_dtype) {
     TypeExpr element = wanted;
     element.any_shape = true;
     element.dims.clear();

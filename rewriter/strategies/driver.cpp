@@ -95,10 +95,11 @@ class Driver {
   }
   /// Warns if a pass removed the only op that states a group's size: a run then assumes all ranks.
   void warn_of_lost(const std::map<std::string, std::int64_t>& before, const Strategy& pass) {
-    std::map<std::string, bool> said;
-    for (const NamedGroup& named : named_groups(graph_)) said[named.group] |= named.ranks != 0;
+    std::map<std::string, bool> states_size;
+    for (const NamedGroup& named : named_groups(graph_))
+      states_size[named.group] |= named.ranks != 0;
     for (const auto& [group, ranks] : before)
-      if (const auto now = said.find(group); now != said.end() && !now->second)
+      if (const auto now = states_size.find(group); now != states_size.end() && !now->second)
         run_.report.warnings.push_back(warning_at(
             pass.span, "PW1117",
             fmt::format("pass `{}` leaves no op that states that group `{}` has {}", pass.label,

@@ -135,7 +135,7 @@ void Verdicts::keep(std::unique_ptr<Verdict> verdict) {
 
 void Verdicts::grow() {
   const std::size_t width = key_.size();
-  const std::vector<std::uint32_t> asked = key_;
+  const std::vector<std::uint32_t> key = key_;
   table_.assign(std::max<std::size_t>(16, table_.size() * 2), kEmpty);
   for (std::uint32_t v = 0; v < verdicts_.size(); ++v) {
     const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(v * width);
@@ -144,7 +144,7 @@ void Verdicts::grow() {
     while (table_[at] != kEmpty) at = (at + 1) & (table_.size() - 1);
     table_[at] = v;
   }
-  key_ = asked;
+  key_ = key;
 }
 
 std::unique_ptr<Verdict> Verdicts::judge(const Candidate& candidate) {

@@ -55,11 +55,11 @@ pipeline ranged { for tokens in ranges(16) { first second } }
 
 const char kChain[] = "in x: f32[n, 8]  a = neg(x)  b = relu(a)  c = exp(b)  out c";
 
-struct Asked {
+struct HistorySubject {
   World world{kRules};
   Graph graph;
 
-  explicit Asked(const std::string& text) : graph(world.graph(text)) {}
+  explicit HistorySubject(const std::string& text) : graph(world.graph(text)) {}
 
   Explanation about(const std::string& rule, const std::string& pipeline,
                     ExplainOptions options = {}) const {
@@ -101,20 +101,20 @@ void check_taken(const NearMiss& miss, const std::string& by, const std::string&
 }  // namespace
 
 TEST_CASE("explain: for a starved rule, the rule that took its match is reported", "[rewriter]") {
-  const Asked asked(kChain);
+  const HistorySubject subject(kChain);
   for (const char* before : {"", "first", "second"}) {
     INFO(before);
     ExplainOptions options;
     options.before = before;
-    const NearMiss miss = asked.one("late", "starved", options);
+    const NearMiss miss = subject.one("late", "starved", options);
     CHECK(miss.why.code == "N10");
     CHECK(miss.node_names == std::vector<std::string>{"a", "b", "c"});
     CHECK(miss.since.empty());
     CHECK(miss.missed_by == "second");
     check_taken(miss, "early", "first", 1, "a");
   }
-  CHECK(asked.about("late", "fed").matches == 1);
-  CHECK(asked.about("late", "fed").groups.empty());
+  CHECK(subject.about("late", "fed").matches == 1);
+  CHECK(subject.about("late", "fed").groups.empty());
 }
 
 TEST_CASE("explain: near misses of a graph that the run made are named as they were",
@@ -142,8 +142,8 @@ TEST_CASE("explain: near misses of a graph that the run made are named as they w
 }
 
 TEST_CASE("explain: a match that comes and goes within one pass is reported too", "[rewriter]") {
-  const Asked asked("in x: f32[n, 8]  a = cos(x)  c = exp(a)  out c");
-  const NearMiss miss = asked.one("late", "within");
+  const HistorySubject subject("in x: f32[n, 8]  a = cos(x)  c = exp(a)  out c");
+  const NearMiss miss = subject.one("late", "within");
   CHECK(miss.why.code == "N10");
   CHECK(miss.since == "greedy { made, early }");
   REQUIRE(miss.taken_by);
@@ -153,16 +153,16 @@ TEST_CASE("explain: a match that comes and goes within one pass is reported too"
 }
 
 TEST_CASE("explain: starving inside one pass, and by rounds that ended", "[rewriter]") {
-  const Asked asked(kChain);
-  const NearMiss miss = asked.one("late", "nested");
+  const HistorySubject subject(kChain);
+  const NearMiss miss = subject.one("late", "nested");
   CHECK(miss.why.code == "N10");
   CHECK(miss.taken_by->name == "early");
-  const Asked cosine("in x: f32[n, 8]  a = cos(x)  out a");
+  const HistorySubject cosine("in x: f32[n, 8]  a = cos(x)  out a");
   CHECK(cosine.one("early", "rounds").why.code == "N12");
 }
 
 TEST_CASE("explain: built-in passes that took a match are named", "[rewriter]") {
-  const Asked twice(
+  const HistorySubject twice(
       "in x: f32[n, 8]  a = relu(x)  b = relu(x)  c = exp(a)  d = exp(b)  e = sqrt(c)  f = sqrt(d) "
       " "
       "out e, f");
@@ -170,25 +170,25 @@ TEST_CASE("explain: built-in passes that took a match are named", "[rewriter]") 
   CHECK(merged.why.code == "N10");
   check_taken(merged, "cse", "cse", 1, "b");
   CHECK_FALSE(merged.taken_by->rule.valid());
-  const Asked unread("in x: f32[n, 8]  a = relu(x)  c = exp(a)  d = neg(x)  out d");
+  const HistorySubject unread("in x: f32[n, 8]  a = relu(x)  c = exp(a)  d = neg(x)  out d");
   const NearMiss dead = unread.one("pair", "dead");
   CHECK(dead.why.code == "N10");
   check_taken(dead, "dce", "dce", 1, "c");
 }
 
 TEST_CASE("explain: what a saturation took, from another pass and from its own", "[rewriter]") {
-  const Asked asked(kChain);
-  const NearMiss starved = asked.one("late", "unsaturated");
+  const HistorySubject subject(kChain);
+  const NearMiss starved = subject.one("late", "unsaturated");
   CHECK(starved.why.code == "N10");
   check_taken(starved, "early", "saturate { early }", 1, "a");
-  const NearMiss dearer = asked.one("early", "saturated");
+  const NearMiss dearer = subject.one("early", "saturated");
   CHECK(dearer.why.code == "N16");
   CHECK(dearer.taken_by->name == "late");
 }
 
 TEST_CASE("explain: an `ensures` that took a rewrite back is named, with the node", "[rewriter]") {
-  const Asked asked("in x: f32[n, 8]  a = abs(x)  out a");
-  const NearMiss miss = asked.one("double", "undone");
+  const HistorySubject subject("in x: f32[n, 8]  a = abs(x)  out a");
+  const NearMiss miss = subject.one("double", "undone");
   CHECK(miss.why.code == "N17");
   REQUIRE(miss.undone_by);
   CHECK(miss.undone_by->strategy == "back");
@@ -201,12 +201,12 @@ TEST_CASE("explain: an `ensures` that took a rewrite back is named, with the nod
 
 TEST_CASE("explain: what came up in an undone strategy is reported without the graph it was in",
           "[rewriter]") {
-  const Asked asked(kChain);
-  const NearMiss miss = asked.one("double", "undone_inside");
+  const HistorySubject subject(kChain);
+  const NearMiss miss = subject.one("double", "undone_inside");
   CHECK(miss.why.code == "N17");
   CHECK(miss.at->text == "b = abs(x)");
   CHECK(miss.since == "both");
-  const NearMiss taken = asked.one("early", "undone_then_taken");
+  const NearMiss taken = subject.one("early", "undone_then_taken");
   CHECK(taken.why.code == "N17");
   CHECK(std::any_of(taken.notes.begin(), taken.notes.end(), [](const std::string& note) {
     return has(note, "%a (neg) was consumed by `late` at step 1 of pass `second`");
@@ -214,16 +214,16 @@ TEST_CASE("explain: what came up in an undone strategy is reported without the g
 }
 
 TEST_CASE("explain: alternatives that lost", "[rewriter]") {
-  const Asked asked(
+  const HistorySubject subject(
       "in x: f32[4], z: f32[4]  a = relu(x)  y = neg(a)  b = relu(z)  c = neg(b)  d = sin(x)  "
       "e = abs(d)  out y, c, e");
-  const NearMiss miss = asked.one("dear", "choice");
+  const NearMiss miss = subject.one("dear", "choice");
   CHECK(miss.why.code == "N16");
   CHECK(miss.at->name == "d");
   CHECK(has(miss.why.message, "alternative 2 was kept, 4"));
-  CHECK(asked.about("cheap", "choice").groups.empty());
+  CHECK(subject.about("cheap", "choice").groups.empty());
   // Both alternatives end with one node: the first stays, and its second rule had what it made.
-  const Asked chain(kChain);
+  const HistorySubject chain(kChain);
   CHECK(chain.about("third", "inner_choice").matches == 1);
   const NearMiss late = chain.one("late", "inner_choice");
   CHECK(late.why.code == "N16");
@@ -233,52 +233,52 @@ TEST_CASE("explain: alternatives that lost", "[rewriter]") {
 }
 
 TEST_CASE("explain: right sides that cannot be typed say so, with their code", "[rewriter]") {
-  const Asked asked(kChain);
-  const NearMiss untyped = asked.one("untyped", "bad_type");
+  const HistorySubject subject(kChain);
+  const NearMiss untyped = subject.one("untyped", "bad_type");
   CHECK(untyped.why.code.starts_with("PW03"));
   CHECK(has(untyped.why.message, "its right side cannot be typed"));
   CHECK(untyped.at->name == "a");
-  const NearMiss retyped = asked.one("retyped", "other_type");
+  const NearMiss retyped = subject.one("retyped", "other_type");
   CHECK(retyped.why.code == "N05");
   CHECK(has(retyped.why.message, "its right side cannot be typed"));
   // The same without a pipeline.
-  CHECK(asked.about("untyped", "").matches == 0);
-  CHECK(asked.one("untyped", "").why.code == untyped.why.code);
-  const Asked absolute("in x: f32[n, 8]  a = abs(x)  out a");
+  CHECK(subject.about("untyped", "").matches == 0);
+  CHECK(subject.one("untyped", "").why.code == untyped.why.code);
+  const HistorySubject absolute("in x: f32[n, 8]  a = abs(x)  out a");
   CHECK(absolute.one("same", "idle").why.code == "PW1105");
 }
 
 TEST_CASE("explain: matches that came up when it was too late", "[rewriter]") {
-  const Asked asked("in x: f32[n, 8]  a = cos(x)  out a");
-  const NearMiss once = asked.one("early", "once_only");
+  const HistorySubject subject("in x: f32[n, 8]  a = cos(x)  out a");
+  const NearMiss once = subject.one("early", "once_only");
   CHECK(once.why.code == "N11");
   CHECK(has(once.why.message, "does not rewrite its own results"));
-  const NearMiss late = asked.one("early", "too_late");
+  const NearMiss late = subject.one("early", "too_late");
   CHECK(late.why.code == "N11");
   CHECK(late.since == "greedy { made }");
-  const Asked exponent("in x: f32[n, 8]  a = cos(x)  c = exp(a)  out c");
+  const HistorySubject exponent("in x: f32[n, 8]  a = cos(x)  c = exp(a)  out c");
   const NearMiss skipped = exponent.one("late", "left_out");
   CHECK(skipped.why.code == "N11");
   CHECK(has(skipped.why.message, "`when` is not true"));
 }
 
 TEST_CASE("explain: a node is found by the name it had", "[rewriter]") {
-  const Asked asked(
+  const HistorySubject subject(
       "in x: f32[n, 8], z: f32[n, 8]  a = neg(x)  b = relu(a)  c = exp(b)  p = neg(z)  q = relu(p) "
       " "
       "r = exp(q)  out c, r");
   ExplainOptions at;
   at.at = "q";
-  const NearMiss miss = asked.one("late", "starved", at);
+  const NearMiss miss = subject.one("late", "starved", at);
   check_taken(miss, "early", "first", 2, "p");
-  const Explanation applied = asked.about("early", "starved", at);
+  const Explanation applied = subject.about("early", "starved", at);
   REQUIRE(applied.applied.size() == 1);
   CHECK(applied.applied.front().count == 1);
   CHECK(applied.applied.front().first.step == 2);
   CHECK(applied.applied.front().nodes == std::vector<std::string>{"p", "q"});
   at.at = "no_such";
-  CHECK_FALSE(asked.about("late", "starved", at).at_found);
-  const Explanation both = asked.about("late", "starved");
+  CHECK_FALSE(subject.about("late", "starved", at).at_found);
+  const Explanation both = subject.about("late", "starved");
   REQUIRE(both.groups.size() == 1);
   CHECK(both.groups.front().others == std::vector<std::string>{"p"});
   CHECK(both.groups.front().other_steps == std::vector<std::size_t>{2});
@@ -325,29 +325,30 @@ TEST_CASE("explain: the number of tokens selects the range", "[rewriter]") {
 }
 
 TEST_CASE("explain: names of passes that are not there", "[rewriter]") {
-  const Asked asked(kChain);
+  const HistorySubject subject(kChain);
   for (const auto& [pipeline, before] :
        {std::pair("no_such", ""), std::pair("starved", "no_such")}) {
     ExplainOptions options;
     options.pipeline = pipeline;
     options.before = before;
     const auto found =
-        explain_rules(asked.graph, asked.world.rules, "late", asked.world.params, options);
+        explain_rules(subject.graph, subject.world.rules, "late", subject.world.params, options);
     REQUIRE_FALSE(found);
     CHECK(found.error().front().code == "PW1101");
   }
 }
 
 TEST_CASE("explain: watching a run changes nothing", "[rewriter]") {
-  const Asked asked(kChain);
+  const HistorySubject subject(kChain);
   for (const char* pipeline : {"starved", "fed", "nested", "rounds", "unsaturated", "saturated",
                                "undone_then_taken", "inner_choice", "too_late"}) {
     INFO(pipeline);
-    Graph copy = asked.graph;
-    const RewriteReport report = asked.world.run(copy, pipeline);
+    Graph copy = subject.graph;
+    const RewriteReport report = subject.world.run(copy, pipeline);
     for (const char* rule : {"early", "late", "made", "double", "third"}) {
       INFO(rule);
-      CHECK(asked.about(rule, pipeline).matches == report.journal.count(asked.world.rules, rule));
+      CHECK(subject.about(rule, pipeline).matches ==
+            report.journal.count(subject.world.rules, rule));
     }
   }
 }

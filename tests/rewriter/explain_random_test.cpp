@@ -32,13 +32,13 @@ std::string with_pipelines(const RandomRules& rules) {
 }
 
 /// Step of a pass in the report of a run: a rule that erased nodes, or a built-in pass.
-struct Told {
+struct ReportStep {
   std::string name;
   std::vector<NodeId> matched, erased;
 };
-std::map<std::pair<std::string, std::size_t>, Told> steps_of(const World& world,
-                                                             const Journal& journal) {
-  std::map<std::pair<std::string, std::size_t>, Told> out;
+std::map<std::pair<std::string, std::size_t>, ReportStep> steps_of(const World& world,
+                                                                   const Journal& journal) {
+  std::map<std::pair<std::string, std::size_t>, ReportStep> out;
   std::string pass;
   std::size_t step = 0;
   const RunRules rules = journal.rules_of(world.rules);

@@ -88,9 +88,9 @@ TEST_CASE("explain: planted mistakes in ops, arity and operands", "[rewriter]") 
          "N01", "v"});
   check({"no user with the op", kNorms, "rms_quant",
          norm_graph("m = rms_norm(x, w){eps = 1e-6}  q = relu(m)  out q, s"), "N01", "m"});
-  check({"an operand that is none", "rule r { y = keep(relu(x), l) => y = keep(x, l) }", "r",
+  check({"an absent operand", "rule r { y = keep(relu(x), l) => y = keep(x, l) }", "r",
          "in x: f32[4]  a = relu(x)  y = keep(a, none)  out y", "N02", "y"});
-  check({"an operand that is not none", "rule r { y = keep(relu(x), none) => y = relu(x) }", "r",
+  check({"a present operand", "rule r { y = keep(relu(x), none) => y = relu(x) }", "r",
          "in x: f32[4], l: f32[4]  a = relu(x)  y = keep(a, l)  out y", "N02", "y"});
   check({"a swapped operand", "rule r { y = sub(relu(x), z) => y = sub(x, z) }", "r",
          "in x: f32[4], z: f32[4]  a = relu(x)  y = sub(z, a)  out y", "N03", "y"});

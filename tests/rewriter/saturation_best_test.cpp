@@ -204,10 +204,10 @@ pass short = saturate { grow } rounds 3
                                     [](const Diagnostic& d) { return d.code == "PW1116"; });
   REQUIRE(warning != report.warnings.end());
   CHECK_THAT(warning->message, Contains("limit of nodes 60") && Contains("`apart`"));
-  const std::string told = saturated(report).bound == saturated(report).cost
-                               ? "the best of these"
-                               : fmt::format("at least {}", saturated(report).bound);
-  CHECK_THAT(warning->message, Contains(told));
+  const std::string bound = saturated(report).bound == saturated(report).cost
+                                ? "the best of these"
+                                : fmt::format("at least {}", saturated(report).bound);
+  CHECK_THAT(warning->message, Contains(bound));
 
   Graph h = world.graph(text + "  out a13");
   report = world.run(h, "lots");

@@ -65,10 +65,10 @@ std::vector<NodeId> ListFinder::start_of(std::uint32_t index, NodeId anchor,
 
 /// The program reports each exchange of operands; the search tries all of them.
 void ListFinder::accept(std::uint32_t index, NodeId anchor, const Candidate& c) {
-  std::pair<std::uint32_t, std::vector<NodeId>> asked{index, start_of(index, anchor, c.nodes)};
-  if (std::find(asked_.begin(), asked_.end(), asked) != asked_.end()) return;
-  asked_.push_back(std::move(asked));
-  for (Match& match : matches_of(index, asked_.back().second))
+  std::pair<std::uint32_t, std::vector<NodeId>> start{index, start_of(index, anchor, c.nodes)};
+  if (std::find(starts_.begin(), starts_.end(), start) != starts_.end()) return;
+  starts_.push_back(std::move(start));
+  for (Match& match : matches_of(index, starts_.back().second))
     push(index, anchor, std::move(match));
   for (NodeId n : search_of(index).in_the_way()) refusals_.wait_for(n, anchor);
 }

@@ -19,7 +19,7 @@ class ListFinder {
   void clear() { searches_.clear(); }
   /// Forgets the searches of the previous anchor.
   void begin_anchor() {
-    if (!asked_.empty()) asked_.clear();
+    if (!starts_.empty()) starts_.clear();
   }
   /// Queues the matches that complete a match of the program.
   void accept(std::uint32_t rule, NodeId anchor, const Candidate& c);
@@ -52,7 +52,7 @@ class ListFinder {
   Refusals& refusals_;
   std::vector<std::unique_ptr<Search>> searches_;  ///< by rule
   /// Searches already run at the current anchor: the rule, the nodes from which it started.
-  std::vector<std::pair<std::uint32_t, std::vector<NodeId>>> asked_;
+  std::vector<std::pair<std::uint32_t, std::vector<NodeId>>> starts_;
 };
 
 }  // namespace pw

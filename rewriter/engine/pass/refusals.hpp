@@ -1,6 +1,6 @@
 // Refused matches and the anchors that wait. A match refused for a path or a barrier, or blocked by
 // another match, may become legal although none of its nodes changes: its anchor waits at the nodes
-// in its way. What the graph cannot announce is asked again when nothing else is left.
+// in its way. Changes that the graph does not announce are checked when nothing else is left.
 #pragma once
 
 #include <unordered_map>
