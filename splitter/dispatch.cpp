@@ -103,7 +103,8 @@ std::string Dispatcher::explain(const StepShape& step, const Dispatch& found, bo
     case DispatchReason::too_many:
       return fmt::format("{} tokens exceed the plan's maximum of {}", step.tokens, max_tokens_);
     case DispatchReason::nothing:
-      return mode_is_none_ ? "the capture mode is none" : fmt::format("no size is {}", made);
+      return mode_is_none_ ? "capture mode `none` captures nothing"
+                           : fmt::format("no size is {}", made);
     case DispatchReason::above_largest:
       return fmt::format("above the largest {} size, {}", made,
                          sizes_.sizes.empty() ? 0 : sizes_.sizes.back());

@@ -217,7 +217,7 @@ Result<bool> choose_mode(const StitchedGraph& pieces, const Graph& graph,
   if (!wanted)
     return fail(
         in_graph(graph, "PW0725", "unknown capture mode `" + options.mode + "`",
-                 "the modes are none, piecewise, full, full_decode_only and full_and_piecewise"));
+                 "valid modes: none, piecewise, full, full_decode_only and full_and_piecewise"));
   const ModeChoice choice = allowed_mode(*wanted, pieces, graph, options.speculative_tokens);
   plan.mode = name(choice.mode);
   plan.mode_reason = choice.reason;
@@ -254,7 +254,7 @@ std::vector<Plan::Step> make_steps(const StitchedGraph& stitched, const Graph& g
           "contains op {}, which {}", piece.host_op,
           must_not_be_captured(graph, piece) ? "must not be captured" : "has no kernel");
     else if (mode == CaptureMode::none)
-      step.reason = "the mode is none";
+      step.reason = "capture mode `none` captures nothing";
     else if (!captures_pieces(mode))
       step.reason = "only whole steps are captured";
     else if (piece.splitting)

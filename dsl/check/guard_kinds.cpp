@@ -21,7 +21,7 @@ std::string_view described(GuardKind kind) {
     case GuardKind::dtype: return "a dtype";
     case GuardKind::text: return "a string";
     case GuardKind::list: return "a list";
-    case GuardKind::none: return "none";
+    case GuardKind::none: return "an absent value";
     case GuardKind::tensor: return "a tensor";
   }
   return {};

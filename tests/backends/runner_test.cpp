@@ -283,7 +283,7 @@ TEST_CASE("runner: modes and limits are reported", "[backends]") {
   REQUIRE(result);
   CHECK(result->report.mode == StepMode::eager);
   CHECK(result->report.padded == 3);
-  CHECK(result->report.reason == "the capture mode is none");
+  CHECK(result->report.reason == "capture mode `none` captures nothing");
   CHECK(runner->run(one_sequence(65), weights).error()[0].code == "PW1207");
   CHECK(runner->run(one_sequence(0), weights).error()[0].code == "PW1207");
 }
