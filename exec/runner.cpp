@@ -72,7 +72,7 @@ Result<Runner> Runner::make(const StitchedGraph& stitched, const Graph& source, 
                             Backend& backend) {
   Runner runner(stitched, source, plan);
   Diagnostics errors;
-  std::set<std::string> said;  // many pieces often have the same error
+  std::set<std::string> reported;  // many pieces often have the same error
   for (const Piece& piece : stitched.pieces) {
     auto executable = backend.compile(piece.graph);
     if (executable) {
@@ -80,7 +80,7 @@ Result<Runner> Runner::make(const StitchedGraph& stitched, const Graph& source, 
       continue;
     }
     for (Diagnostic& d : executable.error())
-      if (said.insert(d.message).second) errors.push_back(std::move(d));
+      if (reported.insert(d.message).second) errors.push_back(std::move(d));
   }
   if (!errors.empty()) return tl::unexpected<Diagnostics>(std::move(errors));
   auto groups = PW_TRY(stated_groups(source));

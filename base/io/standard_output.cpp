@@ -13,7 +13,7 @@ namespace {
 
 struct Failure {
   int why = 0;  ///< errno of the first
-  bool told = false;
+  bool reported = false;
   void remember() {
     if (why == 0) why = errno != 0 ? errno : EIO;
   }
@@ -38,8 +38,8 @@ void push_standard_output() {
 
 Status flush_standard_output() {
   push_standard_output();
-  if (failure().why == 0 || failure().told) return {};
-  failure().told = true;
+  if (failure().why == 0 || failure().reported) return {};
+  failure().reported = true;
   return fail(error_in("standard output", "PW0001",
                        std::string("cannot write standard output: ") + std::strerror(failure().why),
                        "the output is incomplete"));
