@@ -330,7 +330,7 @@ void Inputs::read_ranges() {
 
 // Kinds from the options or the dump: torch.export's signature, and the names that export and
 // Dynamo give.
-std::optional<InputKind> Inputs::said_kind(const std::string& name) {
+std::optional<InputKind> Inputs::known_kind(const std::string& name) {
   if (const auto it = options_.kinds.find(name); it != options_.kinds.end()) return it->second;
   for (const auto& [given, kind] : options_.kinds)
     if (names_input(given, name)) return kind;
@@ -356,8 +356,8 @@ void Inputs::classify(FxReport& report) {
       batches.push_back(t->shape);
   for (ValueId v : graph_.inputs()) {
     const std::string name(graph_.value_name(v));
-    if (std::optional<InputKind> said = said_kind(name)) {
-      graph_.set_input_kind(v, *said);
+    if (std::optional<InputKind> known = known_kind(name)) {
+      graph_.set_input_kind(v, *known);
       continue;
     }
     const Type* t = emitter_.type_of(v);

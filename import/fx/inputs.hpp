@@ -54,7 +54,7 @@ class Inputs {
   Status rename_symbols(const std::string& place, const std::string& name,
                         const std::vector<DimId>& dims);
   void read_ranges();
-  [[nodiscard]] std::optional<InputKind> said_kind(const std::string& name);
+  [[nodiscard]] std::optional<InputKind> known_kind(const std::string& name);
 
   Context& context_;
   const FxOptions& options_;

@@ -149,9 +149,9 @@ void keep_ratio(std::vector<AxisResize>& axes, const std::string& policy) {
   }
 }
 
-std::vector<AxisResize> asked_axes(OnnxCall& c, const std::vector<std::size_t>& axes,
-                                   std::optional<std::size_t> scales,
-                                   std::optional<std::size_t> sizes) {
+std::vector<AxisResize> axis_resizes(OnnxCall& c, const std::vector<std::size_t>& axes,
+                                     std::optional<std::size_t> scales,
+                                     std::optional<std::size_t> sizes) {
   const Shape shape = c.type(0).shape;
   std::vector<AxisResize> out;
   for (const std::size_t axis : axes) out.push_back({c.extents({shape[axis]})[0], 0});
@@ -177,16 +177,16 @@ std::vector<AxisResize> asked_axes(OnnxCall& c, const std::vector<std::size_t>& 
 }
 
 ModelValues resize_all(OnnxCall& c, const ResizeForm& form, const std::vector<std::size_t>& axes,
-                       const std::vector<AxisResize>& asked) {
+                       const std::vector<AxisResize>& resizes) {
   const fx::Value given = c.tensor(0);
   const DType dtype = c.type(given).dtype;
   if (form.mode != "nearest" && !is_float(dtype)) throw GiveUp{"it interpolates integers"};
   const bool half = dtype == DType::f16 || dtype == DType::bf16;
   fx::Value x = half ? c.cast(given, DType::f32) : given;
   for (std::size_t i = 0; i < axes.size(); ++i)
-    if (asked[i].from != asked[i].to || asked[i].scale != 1 ||
+    if (resizes[i].from != resizes[i].to || resizes[i].scale != 1 ||
         form.coordinates == "tf_crop_and_resize")
-      x = resized(c, x, axes[i], form, asked[i]);
+      x = resized(c, x, axes[i], form, resizes[i]);
   return {c.result(c.cast(x, dtype))};
 }
 
@@ -203,17 +203,17 @@ ModelValues lower_resize(OnnxCall& c) {
   std::iota(numbers.begin(), numbers.end(), 0);
   std::vector<std::size_t> axes;
   for (const std::int64_t axis : c.integers("axes", numbers)) axes.push_back(axis_in(axis, rank));
-  std::vector<AxisResize> asked = asked_axes(c, axes, 2, 3);
+  std::vector<AxisResize> resizes = axis_resizes(c, axes, 2, 3);
   if (c.has(1)) {
     const std::vector<double> region = c.reals(1);
-    for (std::size_t i = 0; form.coordinates == "tf_crop_and_resize" && i < asked.size(); ++i) {
-      if (region.size() != 2 * asked.size())
+    for (std::size_t i = 0; form.coordinates == "tf_crop_and_resize" && i < resizes.size(); ++i) {
+      if (region.size() != 2 * resizes.size())
         throw GiveUp{"the region of interest is not two numbers for each axis"};
-      asked[i].begin = region[i];
-      asked[i].end = region[asked.size() + i];
+      resizes[i].begin = region[i];
+      resizes[i].end = region[resizes.size() + i];
     }
   }
-  return resize_all(c, form, axes, asked);
+  return resize_all(c, form, axes, resizes);
 }
 
 // Version 10 has scales alone, and rounds as Upsample does.
@@ -225,7 +225,7 @@ ResizeForm older_form(OnnxCall& c) {
 ModelValues lower_upsample(OnnxCall& c) {
   std::vector<std::size_t> axes(c.rank(0));
   std::iota(axes.begin(), axes.end(), 0);
-  return resize_all(c, older_form(c), axes, asked_axes(c, axes, 1, {}));
+  return resize_all(c, older_form(c), axes, axis_resizes(c, axes, 1, {}));
 }
 
 // Each output element's place, from -1 to 1 along each axis, times a matrix [batch, axes, axes +

@@ -17,22 +17,22 @@ using namespace pw::test;
 
 namespace {
 
-std::string told(const fx::Expr& e) {
+std::string dump_of(const fx::Expr& e) {
   std::ostringstream out;
   out << static_cast<int>(e.kind) << '@' << e.span.begin << '-' << e.span.end << ' ' << e.integer
       << ' ' << e.real << ' ' << quote(e.text) << '(';
-  for (const fx::Expr& arg : e.args) out << told(arg) << ' ';
+  for (const fx::Expr& arg : e.args) out << dump_of(arg) << ' ';
   out << "){";
   for (const std::string& word : e.keywords) out << word << ' ';
   out << '}';
   return out.str();
 }
-std::string told(const fx::Statement& s) {
+std::string dump_of(const fx::Statement& s) {
   std::ostringstream out;
   out << static_cast<int>(s.kind) << '@' << s.span.begin << '-' << s.span.end << ' '
       << quote(s.type) << '@' << s.type_span.begin << '-' << s.type_span.end << ' ';
-  for (const fx::Expr& target : s.targets) out << told(target) << ' ';
-  out << "= " << told(s.value);
+  for (const fx::Expr& target : s.targets) out << dump_of(target) << ' ';
+  out << "= " << dump_of(s.value);
   return out.str();
 }
 
@@ -47,7 +47,7 @@ bool check_line(const std::string& text) {
   const auto all = fx::parse_line(text, source, lines->front());
   REQUIRE(all);
   REQUIRE(all->size() == 1);
-  CHECK(told(plain) == told(all->front()));
+  CHECK(dump_of(plain) == dump_of(all->front()));
   return true;
 }
 

@@ -101,9 +101,9 @@ TEST_CASE("writes: graph.json states the same, and both forms read back", "[grap
   CHECK(text.find("write c = y") != std::string::npos);
   CHECK(print_pwg(parse_graph(context, text, "again.pwg").value()) == text);
   std::string json = graph_to_json(graph);
-  const std::size_t said = json.find("\"writes\"");
-  REQUIRE(said != std::string::npos);
-  json.replace(said, json.find('}', said) - said, "\"writes\": {");  // says nothing
+  const std::size_t at = json.find("\"writes\"");
+  REQUIRE(at != std::string::npos);
+  json.replace(at, json.find('}', at) - at, "\"writes\": {");  // an empty list
   CHECK(writes(graph_from_json(context, json, "g.json", parse_op).value()) == "c = y");
 }
 

@@ -22,7 +22,7 @@ using pw_test_onnx::TestModel;
 
 namespace {
 
-std::string said(const Diagnostics& diagnostics) {
+std::string printed(const Diagnostics& diagnostics) {
   std::string out;
   for (const Diagnostic& d : diagnostics) out += d.code + ": " + d.place + ": " + d.message + "\n";
   return out;
@@ -38,14 +38,14 @@ Result<ReadGraph> read(const std::string& bytes, const std::string& file = "mode
 
 ReadGraph imported(const TestModel& model) {
   Result<ReadGraph> out = read(model.bytes());
-  if (!out) FAIL(said(out.error()));
-  CHECK(said(verify(out->graph)) == "");
+  if (!out) FAIL(printed(out.error()));
+  CHECK(printed(verify(out->graph)) == "");
   return std::move(*out);
 }
 
 std::string error_of(const TestModel& model, const std::string& file = "model.onnx") {
   const Result<ReadGraph> out = read(model.bytes(), file);
-  return out ? "" : said(out.error());
+  return out ? "" : printed(out.error());
 }
 
 Tensor floats(const Extents& extents, const std::vector<float>& values) {
@@ -58,7 +58,7 @@ std::vector<float> values_of(const Graph& graph, GivenInputs inputs) {
   inputs.merge(contents_of_inputs(graph));
   const auto backend = make_eager();
   const auto done = run_given(graph, *backend, inputs);
-  if (!done) FAIL(said(done.error()));
+  if (!done) FAIL(printed(done.error()));
   const TensorView view = done->returned.at(0).view();
   std::vector<float> out(static_cast<std::size_t>(view.count()));
   std::memcpy(out.data(), view.data, view.bytes());
@@ -185,10 +185,10 @@ TEST_CASE("onnx: what has no meaning stays a call, and the import reports why", 
       .node("Mystery", {"h"}, {"y"});
   const ReadGraph read = imported(m);
   CHECK(read.dump->opaque == std::map<std::string, int>{{"onnx.Mystery", 1}, {"onnx.Relu", 1}});
-  bool told = false;
+  bool found = false;
   for (const auto& [reason, count] : read.dump->reasons)
-    told = told || reason.find("`odd`") != std::string::npos;
-  CHECK(told);
+    found = found || reason.find("`odd`") != std::string::npos;
+  CHECK(found);
 }
 
 TEST_CASE("onnx: external data lies beside the model, and nowhere else", "[onnx]") {
@@ -281,13 +281,13 @@ TEST_CASE("onnx: a file that is cut off, or damaged, is refused or read, and not
 TEST_CASE("onnx: a graph that is written reads back with its numbers", "[onnx]") {
   const ReadGraph first = imported(weighted());
   const auto written = export_onnx(first.graph);
-  if (!written) FAIL(said(written.error()));
+  if (!written) FAIL(printed(written.error()));
   CHECK(written->custom.empty());
   proto::Model model;
   REQUIRE(model.ParseFromString(written->bytes));
   CHECK(model.graph().initializer_size() == 1);
   const Result<ReadGraph> again = read(written->bytes);
-  if (!again) FAIL(said(again.error()));
+  if (!again) FAIL(printed(again.error()));
   const GivenInputs inputs{{"x", floats({2, 2}, {-1, 5, 3, -7})}};
   CHECK(values_of(again->graph, inputs) == values_of(first.graph, inputs));
 }

@@ -293,7 +293,7 @@ TEST_CASE("pt2: every form of argument stands in the call", "[pt2]") {
             "(x, relu)") == "");
 }
 
-TEST_CASE("pt2: several results, lists of results and results that are none", "[pt2]") {
+TEST_CASE("pt2: several results, lists of results, and absent results", "[pt2]") {
   ProgramText program = small_program();
   program.nodes +=
       "," +

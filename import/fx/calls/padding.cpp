@@ -420,9 +420,9 @@ std::optional<Shape> of_each_axis(Emitter& emitter, const Value* given, std::siz
                                   std::int64_t otherwise) {
   if (!given || given->kind == Value::Kind::none)
     return Shape(axes, emitter.dims().constant(otherwise));
-  const std::optional<Shape> said = as_shape(*given);
-  if (!said || (said->size() != axes && said->size() != 1)) return std::nullopt;
-  return said->size() == axes ? *said : Shape(axes, said->front());
+  const std::optional<Shape> shape = as_shape(*given);
+  if (!shape || (shape->size() != axes && shape->size() != 1)) return std::nullopt;
+  return shape->size() == axes ? *shape : Shape(axes, shape->front());
 }
 
 // Handles conv1d, conv2d, conv3d. Omitted arguments are one, or no padding; a number applies to

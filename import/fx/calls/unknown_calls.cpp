@@ -143,8 +143,8 @@ std::vector<std::size_t> UnknownCalls::written_operands(const Skeleton& call,
         unknown.arguments.empty() || std::find(unknown.arguments.begin(), unknown.arguments.end(),
                                                call.keywords[i]) != unknown.arguments.end();
     // An assumed write is limited to what can be expressed.
-    const bool said = schema || !unknown.arguments.empty() || (in_place && i == 0);
-    if (!again && !no_tensor && named && (said || versions_.can_be_written(operand.handle)))
+    const bool declared = schema || !unknown.arguments.empty() || (in_place && i == 0);
+    if (!again && !no_tensor && named && (declared || versions_.can_be_written(operand.handle)))
       out.push_back(i);
   }
   return out;

@@ -456,13 +456,13 @@ Result<Function> parse_table(std::string_view text, SourceId source) {
       const auto first = static_cast<std::size_t>(content.data() - text.data());
       return Range{first, first + content.size()};
     };
-    auto said = [&](Range r) { return std::string(text.substr(r.begin, r.end - r.begin)); };
+    auto text_of = [&](Range r) { return std::string(text.substr(r.begin, r.end - r.begin)); };
     if (columns.size() != 5 || at.begin < begin + columns[0]) {
       errors = {error_at(builder.span(at), "PW0501", "this table does not have five columns",
                          "the columns are opcode, name, target, args and kwargs")};
       return false;
     }
-    Builder::Node node{said(cell(1)), said(cell(0)), said(cell(2)), at, cell(3), cell(4)};
+    Builder::Node node{text_of(cell(1)), text_of(cell(0)), text_of(cell(2)), at, cell(3), cell(4)};
     if (node.op == "placeholder") node.args = node.kwargs = std::nullopt;
     if (node.kwargs && node.kwargs->begin == node.kwargs->end) node.kwargs.reset();
     if (Status done = builder.add(node); !done)
