@@ -56,7 +56,7 @@ cuda::CompileReport sources(const StitchedGraph& pieces) {
   return cuda::compile_pieces(pieces, options, cuda::Nvrtc::open());
 }
 
-/// No spills; what is not read and written by groups of columns says why.
+/// Checks that nothing spills, and that accesses that are not by groups of columns have a reason.
 void check_report(const cuda::CompileReport& report) {
   INFO(cuda::print(report));
   CHECK(report.compiled);

@@ -52,7 +52,7 @@ TEST_CASE("CUDA driver: every state it can be found in", "[cuda]") {
   CHECK(old.text.find("CUDA 11.4 and lacks cuGetErrorName") != std::string::npos);
 }
 
-TEST_CASE("CUDA driver: the toolkit's stand-in is told from a driver", "[cuda]") {
+TEST_CASE("CUDA driver: the toolkit's stand-in is not taken for a driver", "[cuda]") {
   const std::string path = "/usr/local/cuda/lib64/stubs/libcuda.so";
   if (!std::filesystem::exists(path)) {
     WARN("SKIPPED: the CUDA toolkit's libcuda.so for linking is not here");

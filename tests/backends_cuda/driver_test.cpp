@@ -86,7 +86,7 @@ TEST_CASE("recorded graphs: read after write, write after read, write after writ
   CHECK(!after(copy(x, y), copy(bytes(0x2000, 0), z)));  // no byte
 }
 
-TEST_CASE("host driver: memory is counted, and there is as much as was said", "[cuda]") {
+TEST_CASE("host driver: memory is counted, up to the given capacity", "[cuda]") {
   HostDriverOptions options;
   options.capacity = 1024;
   HostDriver driver(options);

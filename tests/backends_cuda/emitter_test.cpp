@@ -77,7 +77,7 @@ TEST_CASE("row program: several leading dims are one row index", "[rowprogram]")
   CHECK(s.kernel.source.find("p0 + (row * 8 + ") != std::string::npos);
 }
 
-TEST_CASE("row program: what does not fit says why", "[rowprogram]") {
+TEST_CASE("row program: unsupported ops have a reason", "[rowprogram]") {
   const auto context = library();
   CHECK(reason(context, "graph { in a: bf16[n, 8], b: bf16[8, 4]  y = mm(a, b)  out y }") ==
         "op mm has no body and is not a row primitive");

@@ -123,7 +123,7 @@ TEST_CASE("cuBLASLt: other alignments are other products", "[cuda]") {
   CHECK(read(c)->alignment == std::array<std::uint32_t, 4>{16, 256, 256, 2});
 }
 
-TEST_CASE("cuBLASLt: a file that is not there, or not the library, is said to be so", "[cuda]") {
+TEST_CASE("cuBLASLt: a missing file and another library are reported", "[cuda]") {
   const LtLibrary nowhere = LtLibrary::open("/nowhere/libcublasLt.so.13");
   CHECK_FALSE(nowhere.present());
   CHECK(nowhere.state() == "/nowhere/libcublasLt.so.13 was not found");
@@ -199,7 +199,7 @@ TEST_CASE("cuBLASLt: the library accepts every descriptor, and has in it what wa
     const auto preference = lt_preference(library, product);
     if (!preference) FAIL(preference.error().front().message);
   }
-  // What the library refuses is said with its own word.
+  // A refusal has the library's own word.
   LtProduct wrong = *read(plain(DType::f32, false, false));
   wrong.rows = -1;
   const auto refused_layout = LtDescriptors::make(library, wrong, {});

@@ -21,7 +21,7 @@ TEST_CASE("nvrtc: registers and spills are read out of the log", "[cuda]") {
   CHECK_FALSE(cuda::parse_usage("").spills());
 }
 
-TEST_CASE("nvrtc: the state says where it is, or why it is not", "[cuda]") {
+TEST_CASE("nvrtc: the state has its path, or why it is missing", "[cuda]") {
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
   CHECK_FALSE(nvrtc.state().empty());
   CHECK(nvrtc.present() == !nvrtc.version().empty());

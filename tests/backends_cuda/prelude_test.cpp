@@ -132,7 +132,7 @@ TEST_CASE("prelude: narrowing rounds as the reference at every number, midpoint 
       continue;
     FAIL("bits " << std::bit_cast<std::uint32_t>(x[i]));
   }
-  CHECK(x.size() > 0x10000);  // more than every bf16 number was asked
+  CHECK(x.size() > 0x10000);  // more than every bf16 number was tested
 }
 
 TEST_CASE("prelude: narrowing rounds as the reference for every float there is",

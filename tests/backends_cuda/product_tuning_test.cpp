@@ -126,7 +126,7 @@ TEST_CASE("tuning: a plan has the tile that was found, and its own kernel where 
   CHECK(sources(false, nullptr).find(tile) == std::string::npos);
 }
 
-TEST_CASE("tuning: without a device the model's tile is chosen, and the library is asked first",
+TEST_CASE("tuning: without a device the model's tile is chosen, after the library",
           "[cuda][tensor]") {
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
   if (!nvrtc.present()) {

@@ -150,10 +150,10 @@ TEST_CASE("products: on a device they are library calls, replayed with the host'
       }
     }
     CHECK(c.replays == steps);
-    // A replay asks the library for nothing.
+    // A replay makes no search of the library.
     CHECK(device.searches() == searches);
     CHECK(device.products() == before);
-    // Launched, at a size that was asked for and at others.
+    // Launched, at a compiled size and at others.
     for (std::int64_t tokens : {1, 5, 24})
       CHECK(how_far(subject.run(*there, tokens, false).outputs,
                     subject.run(*here, tokens, false).outputs) == "");
@@ -294,7 +294,7 @@ TEST_CASE("products: an unsupported product is a generated kernel, with the reas
   CHECK(one(few) == Kind::kernel);
   REQUIRE(few.notes.size() == 1);
   CHECK(few.notes[0].find("multiples of 16 for f8e4m3") != std::string::npos);
-  // Strict: kernels, without a word; neither is the library asked.
+  // Strict: kernels without notes, and no search of the library.
   Products linear(kLinear);
   const int before = device.searches();
   const cuda::PieceProgram exact = linear.program(*strict);

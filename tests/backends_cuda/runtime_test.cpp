@@ -614,7 +614,7 @@ TEST_CASE("runtime: sizes beyond the captured ones, and steps beyond the plan", 
   CHECK(code(beyond.error()) == "PW1207");
 }
 
-TEST_CASE("runtime: too little memory is said before anything is captured", "[cuda]") {
+TEST_CASE("runtime: too little memory is reported before any capture", "[cuda]") {
   if (no_compiler()) return;
   cuda::HostDriverOptions small;
   small.capacity = 40'000;
@@ -652,7 +652,7 @@ TEST_CASE("runtime: a graph that cannot be captured is launched node by node", "
   CHECK(ready.runtime->counters().launches > 0);
 }
 
-TEST_CASE("runtime: a device that fails stays failed, and says where", "[cuda]") {
+TEST_CASE("runtime: a device that fails stays failed, and names the place", "[cuda]") {
   if (no_compiler()) return;
   cuda::HostDriverOptions breaking;
   breaking.break_replay = 2;

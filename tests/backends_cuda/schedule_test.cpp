@@ -144,7 +144,7 @@ TEST_CASE("schedule: many reductions take turns in shared memory", "[cuda][diff]
   CHECK(nvrtc.compile(cuda::source_file(s.kernel), s.kernel.name));
 }
 
-TEST_CASE("schedule: what is moved element by element says why", "[cuda]") {
+TEST_CASE("schedule: accesses element by element have a reason", "[cuda]") {
   const auto context = library();
   const auto why = [&](const char* text) {
     const Subject s = subject(context, "g", fmt::format("graph {{ {} }}", text));

@@ -178,7 +178,7 @@ TEST_CASE("tuning: a file that is not a table", "[cuda]") {
   CHECK(with("\"rows\":16", "\"rows\":-1").starts_with("PW1242 schedules[0]: `rows` is not a"));
   CHECK(with("\"block\":64", "\"block\":96") ==
         "PW1242 schedules[0]: `block` is not a power of two");
-  CHECK(with("\"block\":64", "\"block\":1e99").starts_with("PW1242 schedules[0]: `block` is no"));
+  CHECK(with("\"block\":64", "\"block\":1e99").starts_with("PW1242 schedules[0]: `block` is not"));
   CHECK(with("\"op\"", "\"po\"") == "PW1242 schedules[0]: `op` is missing");
   for (std::size_t cut = 0; cut + 2 < good.size(); ++cut)
     CHECK(!problem(std::string_view(good).substr(0, cut)).empty());
@@ -271,7 +271,7 @@ TEST_CASE("tuning: a kernel is compiled with its entry of the table", "[cuda]") 
   CHECK(cuda::compile_pieces(*pieces, options, nvrtc).kernels[0].kernel.threads == 256);
 }
 
-TEST_CASE("tuning: the table in the binary knows the kernels of the models it was made for",
+TEST_CASE("tuning: the table in the binary has the kernels of the models it was made for",
           "[cuda]") {
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
   for (const char* quant : {"none", "fp8"}) {

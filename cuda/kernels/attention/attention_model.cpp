@@ -386,12 +386,12 @@ AttentionTime attention_time(const TensorMachine& machine, const AttentionWork& 
   const double share = all.busy / machine.multiprocessors;
   const double sums = bytes_of_sums(work, tile);
   const double from_memory = attention_bytes(work);
-  const double asked = under_way / kLoadedLatency;
+  const double demand = under_way / kLoadedLatency;
   const std::array<AttentionTime, 3> bounds{{
-      {from_memory / std::min(machine.read_bandwidth(), asked) + waits, "memory", 0},
+      {from_memory / std::min(machine.read_bandwidth(), demand) + waits, "memory", 0},
       {(all.bytes + bytes_of_rows(work) + sums) /
                std::min({machine.cache_bandwidth,
-                         machine.cache_port() * machine.multiprocessors * share, asked}) +
+                         machine.cache_port() * machine.multiprocessors * share, demand}) +
            waits,
        "cache", 0},
       {all.most, all.bound, 0},

@@ -95,13 +95,13 @@ ProductTime wave_time(const TensorMachine& machine, const ProductShape& shape,
                       const BlockWork& block, double on_one, double busy) {
   const double share = machine.read_bandwidth() / busy;
   const double cache = std::min(machine.cache_bandwidth / busy, machine.cache_port());
-  const double asked = on_one * block.under_way / kLoadedLatency;
+  const double demand = on_one * block.under_way / kLoadedLatency;
   const double warps = on_one * block.warps;
   const double rate = block.grouped ? machine.multiplied_by_groups(warps)
                                     : machine.multiplied(flops_of(machine, shape), warps);
   const std::array<ProductTime, 4> all{{
-      {on_one * block.distinct / std::min(share, asked), "memory", 0},
-      {on_one * block.read / std::min(cache, asked), "cache", 0},
+      {on_one * block.distinct / std::min(share, demand), "memory", 0},
+      {on_one * block.read / std::min(cache, demand), "cache", 0},
       {on_one * block.shared / machine.shared_bandwidth(), "shared memory", 0},
       {on_one * block.flops / rate, "mma", 0},
   }};
