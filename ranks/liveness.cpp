@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kBeat{500}, kSilence{3000}, kLook{100};
 constexpr int kConnectMs = 20000;
-constexpr char kAlive = '.', kDone = 'd', kTold = 't';
+constexpr char kAlive = '.', kDone = 'd', kReported = 't';
 
 tl::unexpected<Diagnostics> no_network(const std::string& what) {
   return fail(
@@ -70,7 +70,7 @@ struct Lifeline::State {
 
   struct Peer {
     Clock::time_point heard;
-    bool done = false, told = false, gone = false;
+    bool done = false, reported = false, gone = false;
   };
 
   void send_all(char sign) {
@@ -89,7 +89,7 @@ struct Lifeline::State {
     peer.heard = Clock::now();
     for (ssize_t i = 0; i < got; ++i) {
       peer.done = peer.done || signs[static_cast<std::size_t>(i)] == kDone;
-      peer.told = peer.told || signs[static_cast<std::size_t>(i)] == kTold;
+      peer.reported = peer.reported || signs[static_cast<std::size_t>(i)] == kReported;
     }
   }
 
@@ -129,20 +129,20 @@ struct Lifeline::State {
 
   void look(const std::vector<Peer>& known, Clock::time_point now) {
     std::vector<std::size_t> dead;
-    bool told = false, least = true;
+    bool reported = false, least = true;
     for (std::size_t r = 0; r < peers.size(); ++r) {
       if (!peers[r].open() || known[r].done || finished) continue;
-      told = told || known[r].told;
+      reported = reported || known[r].reported;
       const bool silent = now - known[r].heard > kSilence;
-      if ((known[r].gone && !known[r].told) || silent)
+      if ((known[r].gone && !known[r].reported) || silent)
         dead.push_back(r);
       else if (static_cast<std::int64_t>(r) < rank)
         least = false;
     }
-    if (dead.empty() && !told) return;
-    if (told || !least) {
+    if (dead.empty() && !reported) return;
+    if (reported || !least) {
       // A lower rank reports it; if that rank is lost too, the next check finds this.
-      if (told) end_with({});
+      if (reported) end_with({});
       return;
     }
     const std::size_t r = dead.front();
@@ -151,19 +151,19 @@ struct Lifeline::State {
       const std::lock_guard lock(at_mutex);
       where = at.empty() ? "before the first collective" : "the last collective is " + at;
     }
-    const Diagnostics said{
+    const Diagnostics diagnostics{
         error_in(fmt::format("rank {}", rank), "PW1290",
                  fmt::format("rank {} {}: {}", r,
                              known[r].gone ? "is lost" : "has not responded for 3 s", where),
                  "the remaining ranks exit; the last output of rank " + std::to_string(r) +
                      " has the cause")};
-    send_all(kTold);
-    end_with(said);
+    send_all(kReported);
+    end_with(diagnostics);
   }
 
-  void end_with(const Diagnostics& said) {
+  void end_with(const Diagnostics& diagnostics) {
     stop = true;
-    lost(said);
+    lost(diagnostics);
   }
 
   /// Restores the effect of SIGTERM.

@@ -60,18 +60,18 @@ Result<std::vector<std::string>> gather_at(const LaunchedRank& own, const std::s
       return not_met(own, fmt::format("{} of {} ranks have not connected", missing, own.size));
     Socket other = listener.accept();
     std::int64_t rank = 0;
-    std::string said;
+    std::string received;
     if (!other.open() || !other.receive(&rank, sizeof rank, kMeetMs) || rank < 1 ||
         rank >= own.size || others[static_cast<std::size_t>(rank)].open() ||
-        !receive_text(other, said))
+        !receive_text(other, received))
       continue;
     others[static_cast<std::size_t>(rank)] = std::move(other);
-    texts[static_cast<std::size_t>(rank)] = std::move(said);
+    texts[static_cast<std::size_t>(rank)] = std::move(received);
     --missing;
   }
   for (std::size_t r = 1; r < others.size(); ++r)
-    for (const std::string& said : texts)
-      if (!send_text(others[r], said)) return not_met(own, fmt::format("rank {} has left", r));
+    for (const std::string& one : texts)
+      if (!send_text(others[r], one)) return not_met(own, fmt::format("rank {} has left", r));
   return texts;
 }
 
@@ -103,8 +103,8 @@ Result<std::vector<std::string>> meet(const LaunchedRank& own, const std::string
       continue;
     }
     std::vector<std::string> texts(static_cast<std::size_t>(own.size));
-    for (std::string& said : texts)
-      if (!receive_text(first, said)) return not_met(own, "rank 0 has left");
+    for (std::string& one : texts)
+      if (!receive_text(first, one)) return not_met(own, "rank 0 has left");
     return texts;
   }
   return not_met(own, fmt::format("rank 0 is not at {}:{}", own.host, port));
