@@ -33,13 +33,13 @@ class Bisection {
     const Replay whole = PW_TRY(replayed(SIZE_MAX));
     BisectOutcome out;
     out.changes = total_ = whole.changes.size();
-    const Saying end = PW_TRY(ask(total_, whole.graph));
+    const FailureVerdict end = PW_TRY(judge(total_, whole.graph));
     out.reason = check_.reason();
-    if (end == Saying::unclear)
+    if (end == FailureVerdict::unclear)
       return not_found("the rewritten graph cannot be classified as good or bad",
                        "use ops that can run; a command must not exit with 125");
-    if (end == Saying::bad) {
-      if (PW_TRY(ask(0, graph_)) != Saying::good)
+    if (end == FailureVerdict::bad) {
+      if (PW_TRY(judge(0, graph_)) != FailureVerdict::good)
         return not_found(
             "the graph is bad, or cannot be classified, before any rewrite",
             "the rules do not cause the failure; use `pwr reduce` to shrink the graph");
@@ -53,7 +53,7 @@ class Bisection {
   Result<Replay> replayed(std::size_t at) {
     return replay(graph_, rules_.set, strategy_, rules_.params, at);
   }
-  Result<Saying> ask(std::size_t number, const Graph& after) {
+  Result<FailureVerdict> judge(std::size_t number, const Graph& after) {
     log_.progress({fmt::format("bisecting: change {}", number), check_.runs(), 0, "runs"});
     return check_.of_graphs(graph_, after);
   }
@@ -70,10 +70,10 @@ class Bisection {
       if (open.empty()) break;
       const std::size_t middle = open[open.size() / 2];
       const Replay there = PW_TRY(replayed(middle));
-      switch (PW_TRY(ask(middle, there.graph))) {
-        case Saying::good: good = middle; break;
-        case Saying::bad: bad = middle; break;
-        case Saying::unclear: unclear[middle] = 1; break;
+      switch (PW_TRY(judge(middle, there.graph))) {
+        case FailureVerdict::good: good = middle; break;
+        case FailureVerdict::bad: bad = middle; break;
+        case FailureVerdict::unclear: unclear[middle] = 1; break;
       }
     }
     return culprit(good, bad);

@@ -32,9 +32,9 @@ struct BisectOutcome {
   std::optional<Culprit> culprit;  ///< nothing if the run does not fail
 };
 
-/// Bisects with at most ⌈log2(changes)⌉ + 2 runs, plus inconclusive ones; see Saying. Fails with
-/// PW1101 for an unknown pipeline, PW1407 for one with ranges. Fails with PW1417 if the graph fails
-/// before any change, if the result is inconclusive, or if the failure is not a property of a
+/// Bisects with at most ⌈log2(changes)⌉ + 2 runs, plus inconclusive ones; see FailureVerdict. Fails
+/// with PW1101 for an unknown pipeline, PW1407 for one with ranges. Fails with PW1417 if the graph
+/// fails before any change, if the result is inconclusive, or if the failure is not a property of a
 /// graph.
 Result<BisectOutcome> bisect(const Graph& graph, const LoadedRules& rules,
                              const BisectRequest& request, const Log& log);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kUsualSizes[] = {1, 5};
 
-bool says(const Diagnostics& diagnostics, const std::string& code) {
+bool has_code(const Diagnostics& diagnostics, const std::string& code) {
   return std::any_of(diagnostics.begin(), diagnostics.end(),
                      [&](const Diagnostic& d) { return d.code == code; });
 }
@@ -30,7 +30,7 @@ bool all_pass(const std::vector<NumericReport>& ranks) {
                      [](const NumericReport& report) { return report.passed(); });
 }
 
-Saying bad_if(bool bad) { return bad ? Saying::bad : Saying::good; }
+FailureVerdict bad_if(bool bad) { return bad ? FailureVerdict::bad : FailureVerdict::good; }
 
 }  // namespace
 
@@ -59,57 +59,60 @@ std::optional<std::string> number_failure(const NumericReport& report) {
 Result<FailureCheck> FailureCheck::make(const LoadedRules& rules, const FailureRequest& request) {
   UserCommand command{{}, request.seconds};
   if (request.kind() == FailureKind::command) command.words = PW_TRY(split_words(request.command));
-  FailureRequest asked = request;
-  if (asked.tokens.empty()) asked.tokens.assign(std::begin(kUsualSizes), std::end(kUsualSizes));
-  return FailureCheck(rules, asked, std::move(command));
+  FailureRequest completed = request;
+  if (completed.tokens.empty())
+    completed.tokens.assign(std::begin(kUsualSizes), std::end(kUsualSizes));
+  return FailureCheck(rules, completed, std::move(command));
 }
 
-Result<Saying> FailureCheck::of_graphs(const Graph& before, const Graph& after) {
+Result<FailureVerdict> FailureCheck::of_graphs(const Graph& before, const Graph& after) {
   ++runs_;
   switch (kind()) {
     case FailureKind::numeric: return numbers(before, after);
     case FailureKind::command:
       return run_command(command_, {{"before", print_pwg(before)}, {"after", print_pwg(after)}});
-    case FailureKind::diagnostic: return bad_if(says(verify(after), request_.code));
-    case FailureKind::order: return Saying::unclear;
+    case FailureKind::diagnostic: return bad_if(has_code(verify(after), request_.code));
+    case FailureKind::order: return FailureVerdict::unclear;
   }
-  return Saying::unclear;
+  return FailureVerdict::unclear;
 }
 
-Result<Saying> FailureCheck::of_run(const Graph& graph, const Strategy& strategy) {
+Result<FailureVerdict> FailureCheck::of_run(const Graph& graph, const Strategy& strategy) {
   if (kind() == FailureKind::diagnostic) return diagnostics(graph, strategy);
   if (kind() == FailureKind::order) return orders(graph, strategy);
   Graph after = graph;
-  if (!run_strategy(after, rules_->set, strategy, rules_->params, {})) return Saying::unclear;
+  if (!run_strategy(after, rules_->set, strategy, rules_->params, {}))
+    return FailureVerdict::unclear;
   return of_graphs(graph, after);
 }
 
-Result<Saying> FailureCheck::diagnostics(const Graph& graph, const Strategy& strategy) {
+Result<FailureVerdict> FailureCheck::diagnostics(const Graph& graph, const Strategy& strategy) {
   ++runs_;
   Graph after = graph;
   const auto report = run_strategy(after, rules_->set, strategy, rules_->params, {});
-  if (!report) return bad_if(says(report.error(), request_.code));
-  return bad_if(says(report->warnings, request_.code) || says(verify(after), request_.code));
+  if (!report) return bad_if(has_code(report.error(), request_.code));
+  return bad_if(has_code(report->warnings, request_.code) ||
+                has_code(verify(after), request_.code));
 }
 
-Result<Saying> FailureCheck::orders(const Graph& graph, const Strategy& strategy) {
+Result<FailureVerdict> FailureCheck::orders(const Graph& graph, const Strategy& strategy) {
   ++runs_;
   const auto report = fuzz_order(graph, rules_->set, strategy, rules_->params, request_.orders);
-  return report ? bad_if(!report->different.empty()) : Saying::unclear;
+  return report ? bad_if(!report->different.empty()) : FailureVerdict::unclear;
 }
 
 /// The first step with different numbers decides. Skips steps that cannot run and steps in which
 /// the original graph fails because no element is finite.
-Saying FailureCheck::numbers(const Graph& before, const Graph& after) {
+FailureVerdict FailureCheck::numbers(const Graph& before, const Graph& after) {
   const auto backend = make_eager();
   Graph whole_before = before.compact(), whole_after = after.compact();
-  if (!inline_bodies(whole_before) || !inline_bodies(whole_after)) return Saying::unclear;
+  if (!inline_bodies(whole_before) || !inline_bodies(whole_after)) return FailureVerdict::unclear;
   const std::int64_t ranks = std::lcm(ranks_needed(whole_before), ranks_needed(whole_after));
   if (const std::uint64_t hash = hash_text(print_pwg(before)); hash != measured_) {
     yardsticks_.clear();
     measured_ = hash;
   }
-  Saying out = Saying::unclear;
+  FailureVerdict out = FailureVerdict::unclear;
   for (const std::int64_t tokens : request_.tokens) {
     const Symbols symbols = sample_symbols(before, tokens);
     if (!divides_evenly(whole_before, symbols) || !divides_evenly(whole_after, symbols)) continue;
@@ -126,11 +129,11 @@ Saying FailureCheck::numbers(const Graph& before, const Graph& after) {
     const auto reports =
         check_but_for_ties({before, weights, step, symbols}, measured->second, *outputs);
     if (!reports) continue;
-    out = Saying::good;
+    out = FailureVerdict::good;
     for (const NumericReport& report : *reports)
       if (const auto failure = number_failure(report)) {
         reason_ = fmt::format("{}, {}", counted(tokens, "token"), *failure);
-        return Saying::bad;
+        return FailureVerdict::bad;
       }
   }
   return out;

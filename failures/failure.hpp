@@ -41,10 +41,10 @@ class FailureCheck {
   static Result<FailureCheck> make(const LoadedRules& rules, const FailureRequest& request);
 
   /// Tests two graphs. Supports neither diagnostics of the rewrite nor order.
-  Result<Saying> of_graphs(const Graph& before, const Graph& after);
+  Result<FailureVerdict> of_graphs(const Graph& before, const Graph& after);
   /// Runs the strategy on the graph and tests the result; `unclear` if the graph cannot be
   /// rewritten or run.
-  Result<Saying> of_run(const Graph& graph, const Strategy& strategy);
+  Result<FailureVerdict> of_run(const Graph& graph, const Strategy& strategy);
 
   [[nodiscard]] FailureKind kind() const { return request_.kind(); }
   [[nodiscard]] const FailureRequest& request() const { return request_; }
@@ -56,9 +56,9 @@ class FailureCheck {
   FailureCheck(const LoadedRules& rules, const FailureRequest& request, UserCommand command)
       : rules_(&rules), request_(request), command_(std::move(command)) {}
 
-  Saying numbers(const Graph& before, const Graph& after);
-  Result<Saying> diagnostics(const Graph& graph, const Strategy& strategy);
-  Result<Saying> orders(const Graph& graph, const Strategy& strategy);
+  FailureVerdict numbers(const Graph& before, const Graph& after);
+  Result<FailureVerdict> diagnostics(const Graph& graph, const Strategy& strategy);
+  Result<FailureVerdict> orders(const Graph& graph, const Strategy& strategy);
 
   const LoadedRules* rules_;
   FailureRequest request_;

@@ -44,13 +44,13 @@ class Reduction {
     units_ = units_of(rules_.set, strategy);
     whole_ = strategy;
     best_ = graph.compact();
-    const Saying said = PW_TRY(check_.of_run(best_, strategy));
+    const FailureVerdict verdict = PW_TRY(check_.of_run(best_, strategy));
     out.runs = check_.runs();
-    if (said == Saying::unclear)
+    if (verdict == FailureVerdict::unclear)
       return fail(error_in("reduce", "PW1417", "the run cannot be classified as good or bad",
                            "use ops that can run and inputs that give finite numbers; a command "
                            "must not exit with 125 or time out"));
-    if (said == Saying::good) return out;
+    if (verdict == FailureVerdict::good) return out;
     out.fails = true;
     if (!shows(best_, strategy_of(units_))) units_.clear();  // a condition matters, or fuel
     PW_TRY(start_at_culprit());
@@ -85,9 +85,9 @@ class Reduction {
     if (!state_ || has_errors(verify(graph))) return false;
     log_.progress({fmt::format("reducing: {}", counted(graph.node_count(), "node")), check_.runs(),
                    request_.most_runs, "runs"});
-    const Result<Saying> said = check_.of_run(graph, strategy);
-    if (!said) state_ = tl::unexpected(said.error());
-    return said && *said == Saying::bad;
+    const Result<FailureVerdict> verdict = check_.of_run(graph, strategy);
+    if (!verdict) state_ = tl::unexpected(verdict.error());
+    return verdict && *verdict == FailureVerdict::bad;
   }
 
   /// Applies the culprit change's rule alone to the nodes it matched, which shows most failures.

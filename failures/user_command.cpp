@@ -10,7 +10,7 @@
 namespace pw {
 namespace {
 
-constexpr int kCannotTell = 125, kNotExecutable = 126, kNotFound = 127;
+constexpr int kUnclear = 125, kNotExecutable = 126, kNotFound = 127;
 
 tl::unexpected<Diagnostics> no_command(const std::string& why, const std::string& help) {
   return fail(error_in("command", "PW1416", why, help));
@@ -58,7 +58,8 @@ Result<std::vector<std::string>> split_words(const std::string& text) {
   return out;
 }
 
-Result<Saying> run_command(const UserCommand& command, const std::vector<CommandFile>& files) {
+Result<FailureVerdict> run_command(const UserCommand& command,
+                                   const std::vector<CommandFile>& files) {
   std::vector<std::string> words = command.words;
   const std::string program = find_executable(words.front());
   if (program.empty())
@@ -80,13 +81,13 @@ Result<Saying> run_command(const UserCommand& command, const std::vector<Command
   GuardLimits limits;
   limits.seconds = command.seconds;
   limits.folder = folder.path();
-  const int status = guarded_run(words, folder.path() + "/said", limits);
-  if (status == 0) return Saying::good;
-  if (status == kCannotTell || status == kTookTooLong) return Saying::unclear;
+  const int status = guarded_run(words, folder.path() + "/output", limits);
+  if (status == 0) return FailureVerdict::good;
+  if (status == kUnclear || status == kTookTooLong) return FailureVerdict::unclear;
   if (status == kNotExecutable || status == kNotFound)
     return no_command(fmt::format("`{}` exited with {}: it could not be run", program, status),
                       "a command that shows the failure must exit with 1");
-  return Saying::bad;
+  return FailureVerdict::bad;
 }
 
 }  // namespace pw

@@ -12,7 +12,7 @@ namespace pw {
 
 /// The verdict of a command, by the exit codes of `git bisect run`: 0 is good; 125 or a timeout is
 /// unclear; all else is bad, including death by a signal.
-enum class Saying : std::uint8_t { good, bad, unclear };
+enum class FailureVerdict : std::uint8_t { good, bad, unclear };
 
 struct UserCommand {
   std::vector<std::string> words;  ///< the program and its arguments
@@ -29,6 +29,7 @@ struct CommandFile {
 };
 /// Writes the files and runs the command. If no word names a file, the last file's path is
 /// appended. Fails with PW1416 if the program is not found, or exits with 126 or 127.
-Result<Saying> run_command(const UserCommand& command, const std::vector<CommandFile>& files);
+Result<FailureVerdict> run_command(const UserCommand& command,
+                                   const std::vector<CommandFile>& files);
 
 }  // namespace pw
