@@ -113,7 +113,7 @@ class PairProof {
     const auto witness = WitnessSearch(terms_).difference(a, b);
     if (witness) out_.element = witness->element;
     const std::size_t most_nodes = any_float(terms_, a) || any_float(terms_, b) ? 7 : 20;
-    if (!witness && (decided(asked(a, b, most_nodes)) || (whole && same_for_all(a, b)))) return;
+    if (!witness && (decided(query(a, b, most_nodes)) || (whole && same_for_all(a, b)))) return;
     fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
   }
 
@@ -171,7 +171,7 @@ class PairProof {
       out_.verdict = worse(out_.verdict, RuleVerdict::may_overflow);
       return;
     }
-    if (decided(asked(a, b, real ? 14 : 7))) return;
+    if (decided(query(a, b, real ? 14 : 7))) return;
     if (limited) return fail(kTooLarge);
     if (!real && whole && same_for_all(a, b)) return;
     if (!real) return fail(fmt::format("{} = {}", terms_.print(a), terms_.print(b)));
@@ -190,7 +190,7 @@ class PairProof {
 
   /// Queries the solver and confirms its counterexample with the interpreter's scalar functions.
   /// The solver treats functions such as exp as uninterpreted.
-  FloatAnswer asked(TermId a, TermId b, std::size_t most_nodes) {
+  FloatAnswer query(TermId a, TermId b, std::size_t most_nodes) {
     FloatAnswer answer = ask_ieee(a, b, most_nodes);
     if (answer.kind == FloatAnswer::Kind::same || answer.element.empty()) return answer;
     std::map<TermId, Scalar> values;

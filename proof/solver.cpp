@@ -58,7 +58,7 @@ bool Solver::implies(const std::vector<SolverTerm>& facts, const SolverTerm& goa
   for (const SolverTerm& fact : facts) question += ";" + text_of(fact);
   const auto known = implied_.find(question);
   if (known != implied_.end()) return known->second;
-  ++asked;
+  ++queries;
   const SolverLibrary::Answer answer = state_->library->implies(facts, goal);
   if (answer == SolverLibrary::Answer::unknown) ++unanswered;
   const bool yes = answer == SolverLibrary::Answer::yes;
@@ -69,7 +69,7 @@ bool Solver::implies(const std::vector<SolverTerm>& facts, const SolverTerm& goa
 /// Not memoized: each query has its own expressions, and the caller limits their number.
 FloatAnswer Solver::same_bits(const FloatQuestion& question) {
   if (!state_->library) return {};
-  ++asked;
+  ++queries;
   FloatAnswer answer = state_->library->same_bits(question);
   if (answer.unanswered) ++unanswered;
   return answer;

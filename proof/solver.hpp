@@ -66,7 +66,7 @@ class Solver {
   /// Compares two expressions bit for bit over all inputs; any NaN equals any other.
   FloatAnswer same_bits(const FloatQuestion& question);
   /// Number of queries, and of those that exceeded the limit.
-  std::size_t asked = 0, unanswered = 0;
+  std::size_t queries = 0, unanswered = 0;
 
  private:
   std::map<std::string, bool> implied_;  ///< by the query's text

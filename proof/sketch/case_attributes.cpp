@@ -134,7 +134,7 @@ Attribute CaseAttributes::any_attribute(const std::string& name, const Attribute
           context_.ops[request.op].primitive == Primitive::expand)
         return sequences_.expanded(first, name);
       if (decl.name == "shape" && !request.operands.empty()) {
-        granted_.insert("a shape that nothing is said of is one axis");
+        granted_.insert("a shape without a constraint is one axis");
         return std::vector<DimId>{product};
       }
       return std::vector<DimId>{symbol(name + "_0")};
