@@ -52,7 +52,7 @@ std::optional<Frame> FrameReader::next() {
 /// Drops bytes that cannot be a header, and reports each such stretch once.
 std::optional<Frame> FrameReader::refuse(std::string problem, std::size_t from) {
   const std::size_t at = next_header(buffer_, std::min(from, buffer_.size()));
-  const bool said = lost_;
+  const bool reported = lost_;
   if (at == std::string::npos) {
     // The last bytes may be the beginning of a header.
     const std::size_t kept = std::min(buffer_.size(), kLength.size() - 1);
@@ -62,7 +62,7 @@ std::optional<Frame> FrameReader::refuse(std::string problem, std::size_t from) 
     buffer_.erase(0, at);
     lost_ = false;
   }
-  if (said) return {};
+  if (reported) return {};
   return Frame{{}, std::move(problem)};
 }
 

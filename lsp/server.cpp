@@ -103,9 +103,9 @@ Server::Handler Server::handler(std::string_view method) {
 }
 
 void Server::handle(const Message& message) {
-  const bool asks = message.id.index() != 0;
+  const bool is_request = message.id.index() != 0;
   const Answer made = answer(message);
-  if (!asks) return;
+  if (!is_request) return;
   if (made)
     send_(answer_message(message.id, *made));
   else

@@ -98,12 +98,12 @@ TEST_CASE("server: the backlog counts what waits, and changes in a row are one",
   Running running;
   const std::string first = change_message(2, "rule a { y = neg(x) => y = x }");
   const std::string last = change_message(9, "rule b { y = neg(x) => y = x }");
-  const std::string asked = request(30, "textDocument/documentSymbol", "");
+  const std::string symbols_request = request(30, "textDocument/documentSymbol", "");
   for (int i = 0; i < 1000; ++i) running.server.receive(first);
   running.server.receive(last);
   CHECK(running.server.backlog().messages == 1);
   CHECK(running.server.backlog().bytes == 1000 * first.size() + last.size());
-  running.server.receive(asked);
+  running.server.receive(symbols_request);
   running.server.receive(first);
   running.server.receive(request(31, "textDocument/documentSymbol", ""));
   CHECK(running.server.backlog().messages == 4);
