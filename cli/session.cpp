@@ -130,7 +130,7 @@ void GraphOptions::add_to(CLI::App& app, bool required) {
 }
 
 Graph load(const Session& session, const GraphSource& source, bool all) {
-  return session.need(load_graph_saying(session.context, source, session.log(), all));
+  return session.need(load_logged_graph(session.context, source, session.log(), all));
 }
 
 void RuleOptions::add_to(CLI::App& app, bool pipeline_too) {

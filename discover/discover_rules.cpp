@@ -79,7 +79,7 @@ Result<Discovery> discover_rules(const ContextPtr& context, const DiscoverReques
   PW_TRY(load_op_library(context));
   Discovery out;
   out.seed = request.seed;
-  const StageProgress progress = told_to(log, "graphs");
+  const StageProgress progress = progress_to(log, "graphs");
   TextJudge judge;
   discover::Derivations earlier(context);
   const discover::Search search{request.ops, request.nodes, request.inputs, request.seed};

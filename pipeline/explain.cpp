@@ -268,12 +268,13 @@ PageMisses near_misses_of(const Graph& graph, const LoadedRules& rules,
         most_nodes);
     return out;
   }
-  std::set<RuleId> asked;
+  std::set<RuleId> pass_rules;
   for (std::size_t v = 1; v < versions.size(); ++v)
-    if (const Strategy* pass = rules.set.strategy(versions[v].pass)) add_rules(*pass, asked);
+    if (const Strategy* pass = rules.set.strategy(versions[v].pass)) add_rules(*pass, pass_rules);
   RunRules run(rules.set);
   NearestMisses nearest(graph);
-  for (const RuleId id : opened_rules(graph, run, {asked.begin(), asked.end()}, rules.params))
+  for (const RuleId id :
+       opened_rules(graph, run, {pass_rules.begin(), pass_rules.end()}, rules.params))
     for (NearMiss& miss : find_near_misses(graph, run, id, rules.params))
       nearest.add(std::move(miss));
   out.all = nearest.take();

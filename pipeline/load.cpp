@@ -156,12 +156,12 @@ void say_import(const ReadGraph& read, const Log& log, bool all) {
   for (const std::string& line : import_lines(*read.dump, all)) log.say(line);
 }
 
-Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& source,
+Result<Graph> load_logged_graph(const ContextPtr& context, const GraphSource& source,
                                 const Log& log, bool all) {
-  GraphSource told = source;
-  told.progress = told_to(log, source.path);
+  GraphSource with_progress = source;
+  with_progress.progress = progress_to(log, source.path);
   if (source.loaded == nullptr) log.progress({"reading " + source.path});
-  ReadGraph read = PW_TRY(load_graph(context, told));
+  ReadGraph read = PW_TRY(load_graph(context, with_progress));
   say_import(read, log, all);
   return std::move(read.graph);
 }

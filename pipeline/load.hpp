@@ -51,7 +51,7 @@ Result<ReadGraph> read_graph(const ContextPtr& context, const std::string& text,
 /// Logs the results of an import; `all` includes details.
 void say_import(const ReadGraph& read, const Log& log, bool all = false);
 /// Calls load_graph() and say_import().
-Result<Graph> load_graph_saying(const ContextPtr& context, const GraphSource& source,
+Result<Graph> load_logged_graph(const ContextPtr& context, const GraphSource& source,
                                 const Log& log, bool all = false);
 /// Loads rules and logs warnings. `believe` skips the tests of declared op traits.
 Result<LoadedRules> load_rules(const ContextPtr& context, const RuleSource& source, const Log& log,

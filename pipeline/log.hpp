@@ -26,7 +26,7 @@ struct Log {
 };
 
 /// Returns a progress callback that reports work on `of` to the log, which must outlive it.
-[[nodiscard]] inline StageProgress told_to(const Log& log, std::string of) {
+[[nodiscard]] inline StageProgress progress_to(const Log& log, std::string of) {
   return [&log, of = std::move(of)](std::string_view what, std::size_t done, std::size_t total,
                                     std::string_view unit) {
     log.progress({std::string(what) + " " + of, done, total, std::string(unit)});

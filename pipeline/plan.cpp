@@ -141,7 +141,7 @@ Result<Plan> plan_variant(const StitchedGraph& pieces, const GraphVariant& varia
 Result<CutGraph> load_and_cut(const ContextPtr& context, const SplitRequest& request,
                               const Log& log) {
   LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
-  Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
+  Graph graph = PW_TRY(load_logged_graph(context, request.graph, log));
   name_tokens(graph, log);
   return rewrite_and_cut(std::move(graph), std::move(rules), request.rules.pipeline, request.plan,
                          log);

@@ -177,7 +177,7 @@ PyGraph import_call(const ContextPtr& context, const std::string& path, const py
   given.end();
   const Log told = log_to(log, context);
   return {context, need(context, whole ? import_graph(context, source, told)
-                                       : load_graph_saying(context, source, told))};
+                                       : load_logged_graph(context, source, told))};
 }
 
 void save(const PyGraph& graph, const std::string& path) {

@@ -43,8 +43,8 @@ struct RunArgs : EngineArgs {
 
 /// Ends this process after the loss of a rank, immediately, because its work waits for that rank.
 RankLost end_of(const Session& session) {
-  return [&session](const Diagnostics& said) {
-    if (!said.empty()) session.report(said);
+  return [&session](const Diagnostics& diagnostics) {
+    if (!diagnostics.empty()) session.report(diagnostics);
     constexpr auto kRead = std::chrono::milliseconds(200);  // so the other ranks notice
     std::this_thread::sleep_for(kRead);
     ::_exit(kInvalidInput);

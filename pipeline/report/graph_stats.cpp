@@ -14,7 +14,7 @@
 namespace pw {
 
 Result<Graph> import_graph(const ContextPtr& context, const GraphSource& source, const Log& log) {
-  Graph graph = PW_TRY(load_graph_saying(context, source, log, true));
+  Graph graph = PW_TRY(load_logged_graph(context, source, log, true));
   if (Diagnostics errors = verify(graph); !errors.empty())
     return tl::unexpected<Diagnostics>(std::move(errors));
   return graph;

@@ -107,7 +107,7 @@ class Picture {
       GraphSource one = request_.graph;
       one.path = file;
       input_.versions.push_back(
-          {pass_in_name(file, !journal.empty()), PW_TRY(load_graph_saying(context_, one, log_))});
+          {pass_in_name(file, !journal.empty()), PW_TRY(load_logged_graph(context_, one, log_))});
     }
     input_.related = files.size() == 1;
     if (journal.empty()) return {};
@@ -153,7 +153,7 @@ class Picture {
 
   Result<VizOptions> options() {
     VizOptions viz = request_.viz;
-    viz.progress = told_to(log_, "the picture");
+    viz.progress = progress_to(log_, "the picture");
     if (!request_.overlay.empty()) {
       overlay_ = PW_TRY(overlay_from_json(
           PW_TRY(read_text_file(request_.overlay, "a JSON object of numbers")), request_.overlay));

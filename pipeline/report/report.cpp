@@ -26,7 +26,7 @@ Result<std::string> page_of(const RunRecord& record, const LoadedRules& rules, c
   input.rules = &rules.set;
   input.report = &report;
   VizOptions options;
-  options.progress = told_to(log, "the page");
+  options.progress = progress_to(log, "the page");
   return render_html(input, options);
 }
 

@@ -180,9 +180,9 @@ std::string library_digest() {
   return parts.digest();
 }
 
-Status write_artifact(const ContextPtr& context, const RunRequest& asked, const std::string& path,
+Status write_artifact(const ContextPtr& context, const RunRequest& given, const std::string& path,
                       const Log& log) {
-  RunRequest request = asked;
+  RunRequest request = given;
   request.hash_files = true;
   CacheOptions keep = CacheOptions::from_environment();
   keep.collected = std::make_shared<CompiledObjects>();
@@ -190,7 +190,7 @@ Status write_artifact(const ContextPtr& context, const RunRequest& asked, const 
 
   const LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
   const auto engine = PW_TRY(open_engine(request.engines, request.backend, request.engine));
-  Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
+  Graph graph = PW_TRY(load_logged_graph(context, request.graph, log));
   name_tokens(graph, log);
   std::vector<GraphVariant> variants =
       PW_TRY(make_variants(graph, rules, request.rules.pipeline, log));
@@ -285,19 +285,19 @@ Status check_artifact(const Artifact& artifact, const std::string& path, bool na
   return {};
 }
 
-Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& asked,
+Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& request,
                                  const Log& log) {
-  const std::string path = asked.graph.path;
-  if (!is_artifact(path)) return asked;
-  const bool rules = !asked.rules.rules.empty() || asked.rules.loaded != nullptr;
-  if (rules || !asked.rules.pipeline.empty() || !asked.planned.empty() || asked.prove)
+  const std::string path = request.graph.path;
+  if (!is_artifact(path)) return request;
+  const bool rules = !request.rules.rules.empty() || request.rules.loaded != nullptr;
+  if (rules || !request.rules.pipeline.empty() || !request.planned.empty() || request.prove)
     return fail(error_in(path, "PW1218", "an artifact is already rewritten and planned",
                          "leave out rules, pipeline, plan and --prove; prove the original graph"));
-  if (!asked.graph.values.empty() || !asked.graph.tokens.empty())
+  if (!request.graph.values.empty() || !request.graph.tokens.empty())
     return fail(error_in(path, "PW1218", "the symbols of an artifact already have values",
                          "use --set and --tokens-symbol when you compile it"));
   const std::shared_ptr<Artifact> artifact = PW_TRY(read_artifact(path));
-  PW_TRY(check_artifact(*artifact, path, asked.native));
+  PW_TRY(check_artifact(*artifact, path, request.native));
   say_artifact(*artifact, log);
   PW_TRY(load_op_library(context));
   const auto parsed = [&](const std::string& text, const std::string& part) {
@@ -321,11 +321,11 @@ Result<RunRequest> with_artifact(const ContextPtr& context, const RunRequest& as
     if (!variant.at_load.empty())
       prepared->variants.back().at_load = PW_TRY(parsed(variant.at_load, at_load_name(i)));
   }
-  RunRequest out = asked;
+  RunRequest out = request;
   out.engine.strict = artifact->strict;
   out.engine.fuse = artifact->fuse;
   out.plan.fold = artifact->fold;
-  if (asked.native)
+  if (request.native)
     use_objects(*artifact, out);
   else
     log.say("its compiled objects are not used: its graphs run on " + out.backend);

@@ -113,7 +113,7 @@ Result<BenchReport> bench_model(const ContextPtr& context, const BenchRequest& r
   PW_TRY(check_number("repeats", request.repeats, 1, 100000));
   const auto engine = PW_TRY(open_engine(request.engines, request.backend, request.engine));
   const LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
-  Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
+  Graph graph = PW_TRY(load_logged_graph(context, request.graph, log));
   PW_TRY(take_extents(request, graph, log));
   BenchReport out;
   out.weighted = !request.histogram.empty();

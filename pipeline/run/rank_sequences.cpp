@@ -56,7 +56,7 @@ Sequence sequence_of(const std::string& text) {
 }
 
 /// Returns the text of rank `root` on all ranks.
-Result<std::string> told_by(Communicator& ranks, std::size_t root, const std::string& own) {
+Result<std::string> text_of_rank(Communicator& ranks, std::size_t root, const std::string& own) {
   const Array length = make_array(DType::i64, {1});
   const auto size = static_cast<std::int64_t>(own.size());
   std::memcpy(length.data, &size, sizeof size);
@@ -174,8 +174,8 @@ class SequenceComparison {
 
   Status tell(std::size_t other, std::int64_t tokens, const std::string& when) {
     const std::string own = text_of(PW_TRY(sequence_at(tokens)));
-    const Sequence first = sequence_of(PW_TRY(told_by(ranks_, 0, own)));
-    const Sequence second = sequence_of(PW_TRY(told_by(ranks_, other, own)));
+    const Sequence first = sequence_of(PW_TRY(text_of_rank(ranks_, 0, own)));
+    const Sequence second = sequence_of(PW_TRY(text_of_rank(ranks_, other, own)));
     const std::size_t at = first_difference(first, second);
     return refused(
         fmt::format("{} the ranks diverge at collective {}: rank 0 issues {}, and rank {} {}", when,

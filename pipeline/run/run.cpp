@@ -140,7 +140,7 @@ Result<std::vector<std::vector<PlannedStep>>> assigned(const RunRequest& request
 
 /// Returns the graph, with a number for each symbol if steps will run.
 Result<Graph> load_settled(const ContextPtr& context, const RunRequest& request, const Log& log) {
-  Graph graph = PW_TRY(load_graph_saying(context, request.graph, log));
+  Graph graph = PW_TRY(load_logged_graph(context, request.graph, log));
   if (request.execute)
     PW_TRY(take_extents(request, graph, log));
   else
@@ -150,11 +150,11 @@ Result<Graph> load_settled(const ContextPtr& context, const RunRequest& request,
 
 }  // namespace
 
-Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& asked, const Log& log,
+Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& given, const Log& log,
                              const RunDone& done) {
   // Load.
-  PW_TRY(check_processes(asked));
-  const RunRequest request = PW_TRY(with_artifact(context, own_request(asked), log));
+  PW_TRY(check_processes(given));
+  const RunRequest request = PW_TRY(with_artifact(context, own_request(given), log));
   const LoadedRules rules = PW_TRY(load_rules(context, request.rules, log));
   PW_TRY(check_ranks(request));
   std::unique_ptr<StepEngine> engine;  // opened before any work is done

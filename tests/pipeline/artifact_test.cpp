@@ -310,10 +310,10 @@ TEST_CASE("artifact: without its native code it runs on the backend that is requ
   const std::string path = artifact_of(request, "artifact_graphs");
   for (const char* backend : {"eager", "cpu"}) {
     INFO(backend);
-    RunRequest asked = of_artifact(path);
-    asked.native = false;
-    asked.backend = backend;
-    const Outcome got = outcome_of(asked);
+    RunRequest from_artifact = of_artifact(path);
+    from_artifact.native = false;
+    from_artifact.backend = backend;
+    const Outcome got = outcome_of(from_artifact);
     RunRequest from_sources = request;
     from_sources.backend = backend;
     check_same(got, outcome_of(from_sources));

@@ -48,7 +48,7 @@ class Folder {
 Graph read(const ContextPtr& context, const std::string& path) {
   GraphSource source;
   source.path = path;
-  return load_graph_saying(context, source, Log()).value();
+  return load_logged_graph(context, source, Log()).value();
 }
 
 struct Loaded {
@@ -179,10 +179,10 @@ TEST_CASE("pipeline: models by the text of their options", "[pipeline]") {
       {"llama extra", "The following argument was not expected: extra"},
       {"llama --layer 2", "The following arguments were not expected: 2 --layer"},
   };
-  for (const auto& [options, said] : wrong) {
+  for (const auto& [options, message] : wrong) {
     const auto result = parse_model(options);
     REQUIRE(code_of(result) == "PW1430");
-    CHECK(result.error().front().message.find(said) != std::string::npos);
+    CHECK(result.error().front().message.find(message) != std::string::npos);
   }
 }
 

@@ -25,14 +25,14 @@ std::string long_chain() {
 }
 
 /// All reports, by activity.
-struct ToldProgress {
+struct ProgressRecord {
   std::map<std::string, std::vector<Progress>> by_what;
   Log log;
-  ToldProgress() {
+  ProgressRecord() {
     log.progress = [this](const Progress& progress) { by_what[progress.what].push_back(progress); };
   }
-  /// Increases from report to report, stays within its total, and names what is counted.
-  void counted(const std::string& what, const std::string& unit, std::size_t total) const {
+  /// Increases from report to report, stays within its total, and names what it counts.
+  void check_counts(const std::string& what, const std::string& unit, std::size_t total) const {
     INFO(what);
     REQUIRE(by_what.contains(what));
     std::size_t words = 0, last = 0;
@@ -56,23 +56,23 @@ TEST_CASE("progress: reading counts the bytes, then the nodes", "[pipeline]") {
   const std::string text = long_chain();
   GraphSource source;
   source.path = test::written("progress.json", text);
-  ToldProgress told;
-  const Graph graph = load_graph_saying(std::make_shared<Context>(), source, told.log).value();
+  ProgressRecord record;
+  const Graph graph = load_logged_graph(std::make_shared<Context>(), source, record.log).value();
   CHECK(graph.node_count() == kManyNodes);
-  told.counted("reading " + source.path, "kB", text.size() / 1000);
-  told.counted("building " + source.path, "nodes", kManyNodes);
+  record.check_counts("reading " + source.path, "kB", text.size() / 1000);
+  record.check_counts("building " + source.path, "nodes", kManyNodes);
 }
 
 TEST_CASE("progress: drawing counts nodes, stage by stage", "[pipeline]") {
   PictureRequest request;
   request.files = {test::written("progress.json", long_chain())};
   request.output = "build/progress.html";
-  ToldProgress told;
-  const std::string page = draw_picture(std::make_shared<Context>(), request, told.log).value();
+  ProgressRecord record;
+  const std::string page = draw_picture(std::make_shared<Context>(), request, record.log).value();
   CHECK(page.starts_with("<!doctype html>"));
-  told.counted("linking the picture", "nodes", kManyNodes);
-  told.counted("laying out the picture", "nodes", kManyNodes);
-  told.counted("writing the picture", "nodes", kManyNodes);
+  record.check_counts("linking the picture", "nodes", kManyNodes);
+  record.check_counts("laying out the picture", "nodes", kManyNodes);
+  record.check_counts("writing the picture", "nodes", kManyNodes);
 }
 
 TEST_CASE("progress: a caller without a listener gets the same", "[pipeline]") {
