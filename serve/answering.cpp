@@ -186,8 +186,8 @@ class Runner {
     }
   }
   /// Adds diagnostics of a run, in the rules if they have a location there.
-  void add_run(PageAnswer& answer, const Diagnostics& said, const SourceMap& sources) {
-    for (const Diagnostic& d : said) {
+  void add_run(PageAnswer& answer, const Diagnostics& diagnostics, const SourceMap& sources) {
+    for (const Diagnostic& d : diagnostics) {
       if (d.span.valid() && sources.name(d.span.source) == kRulesName)
         add(answer, found_in(*text_, sources, {d}));
       else

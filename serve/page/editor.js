@@ -61,17 +61,17 @@ const editor = (() => {
       if (m.line === number && places[k][0] === places[k][1])
         element.append(make('span', {className: 'mark empty'}, ' '));
     });
-    const said = own.filter(m => m.line === number);
-    if (said.length) {
-      const first = said.find(m => m.severity === 'error') || said[0], [reason] = first.message.split('\n');
+    const here = own.filter(m => m.line === number);
+    if (here.length) {
+      const first = here.find(m => m.severity === 'error') || here[0], [reason] = first.message.split('\n');
       element.append(make(
           'span', {className: 'lens ' + first.severity},
           make(
               'span', {},
               reason + (first.help ? ' — ' + first.help : '') +
-                  (said.length > 1 ? ' (+' + (said.length - 1) + ')' : ''))));
+                  (here.length > 1 ? ' (+' + (here.length - 1) + ')' : ''))));
     }
-    if (!line && !said.length) element.append('​');
+    if (!line && !here.length) element.append('​');
     return element;
   }
   /// Draws the lines that changed.

@@ -33,12 +33,12 @@ const problems = (() => {
       state.textContent = text;
       state.className = kind;
     },
-    show(found, said) {
+    show(found, lines) {
       const sorted = [...found].sort(
           (a, b) => rank(a) - rank(b) || (a.line ?? -1) - (b.line ?? -1) || (a.column ?? 0) - (b.column ?? 0));
       list.replaceChildren(...sorted.map(row));
-      log.hidden = !said.length;
-      log.querySelector('pre').textContent = said.join('\n');
+      log.hidden = !lines.length;
+      log.querySelector('pre').textContent = lines.join('\n');
     }
   };
 })();
