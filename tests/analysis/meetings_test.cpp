@@ -1,5 +1,5 @@
-// What bounds the analysis: pairs that are counted without being looked at, rules that are found
-// without being asked, patterns that are laid over each other in part.
+// Tests of what bounds the analysis: pairs that are counted without a comparison, rules that are
+// found without a query, patterns that overlap in part.
 #include "rewriter/analysis/meetings.hpp"
 
 #include <fmt/format.h>

@@ -184,7 +184,7 @@ TEST_CASE("orders: constraints and subsets are those of counting", "[analysis]")
   CHECK(explore_orders(graph, world.rules, world.params, space)->orders == 65);
 }
 
-TEST_CASE("orders: their numbers are those of a list of all that keep what is asked",
+TEST_CASE("orders: counts equal those of a list of all orders that meet the constraints",
           "[analysis]") {
   using Before = std::vector<std::pair<std::size_t, std::size_t>>;
   for (const bool subsets : {false, true})

@@ -207,13 +207,13 @@ TEST_CASE("analysis: what is found in random rules happens", "[analysis]") {
 
 TEST_CASE("analysis: the same rules give the same findings", "[analysis]") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    const auto said = [&] {
+    const auto messages = [&] {
       std::string out;
       const World world(pw::test::random_rules(seed, pw::test::Mix::plain).text);
       for (const Finding& f : analyse(world.rules, world.params).findings)
         out += f.diagnostic.message + f.test;
       return out;
     };
-    CHECK(said() == said());
+    CHECK(messages() == messages());
   }
 }

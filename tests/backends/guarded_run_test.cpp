@@ -69,25 +69,25 @@ TEST_CASE("guarded run: where this program is killed, the other ends and its fol
     std::string path, pid;
     {
       const PrivateFolder outer;
-      const std::string told = outer.path() + "/pid";
+      const std::string pid_file = outer.path() + "/pid";
       const pid_t child = ::fork();
       if (child == 0) {
         std::signal(signal, SIG_DFL);
         const PrivateFolder folder;
         GuardLimits limits;
         limits.folder = folder.path();
-        guarded_run(shell("touch $TMPDIR/a.o; echo $TMPDIR > " + told + "; echo $$ > " + told +
-                          ".own; sleep 1000"),
+        guarded_run(shell("touch $TMPDIR/a.o; echo $TMPDIR > " + pid_file + "; echo $$ > " +
+                          pid_file + ".own; sleep 1000"),
                     folder.path() + "/log", limits);
         ::_exit(0);
       }
       REQUIRE(comes_true([&] {
-        return std::filesystem::exists(told + ".own") &&
-               std::filesystem::file_size(told + ".own") > 0;
+        return std::filesystem::exists(pid_file + ".own") &&
+               std::filesystem::file_size(pid_file + ".own") > 0;
       }));
-      path = read_file(told).value();
+      path = read_file(pid_file).value();
       path.pop_back();
-      pid = read_file(told + ".own").value();
+      pid = read_file(pid_file + ".own").value();
       CHECK(std::filesystem::exists(path));
       ::kill(child, signal);
       ::waitpid(child, nullptr, 0);

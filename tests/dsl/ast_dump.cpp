@@ -1,5 +1,5 @@
-// Every field of every node, so that two trees are equal exactly when their dumps are. Knows
-// nothing of the printers.
+// Dumps every field of every node, so that two trees are equal exactly when their dumps are.
+// Independent of the printers.
 #include "tests/dsl/ast_dump.hpp"
 
 #include <bit>

@@ -19,7 +19,7 @@ inline ContextPtr library() {
 }
 
 /// "y: bf16[n, 64] = relu(x)", "a: …, b: … = split(x){dim = 1, sizes = [32, 32]}"; an absent
-/// operand is none.
+/// operand is written `none`.
 inline std::string describe(const Graph& graph, NodeId n) {
   const Context& context = graph.context();
   std::string out;

@@ -95,9 +95,9 @@ TEST_CASE("parallel: a part that is late holds up no other", "[threads]") {
 }
 
 TEST_CASE("parallel: loops on threads of another library", "[threads]") {
-  std::vector<std::size_t> asked;
+  std::vector<std::size_t> counts;
   use_threads(3, [&](std::size_t count, const std::function<void(std::size_t)>& work) {
-    asked.push_back(count);
+    counts.push_back(count);
     for (std::size_t i = count; i > 0; --i) work(i - 1);
   });
   CHECK(sum_below(1000) == 499500);
@@ -105,7 +105,7 @@ TEST_CASE("parallel: loops on threads of another library", "[threads]") {
   use_threads(1);
   CHECK(sum_below(1000) == 499500);
   use_threads(4);
-  CHECK(asked == std::vector<std::size_t>{3, 2});
+  CHECK(counts == std::vector<std::size_t>{3, 2});
   CHECK(openmp_threads("/no/such/library") == nullptr);
 }
 

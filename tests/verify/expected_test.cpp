@@ -60,7 +60,7 @@ TEST_CASE("expected: what rounding does not explain fails, and both figures are 
   CHECK(!check(exact, noisy(DType::f32, 1e-4, 3), exact).passed);
 }
 
-TEST_CASE("expected: a coarser dtype may round, integers may not, NaN is none", "[verify]") {
+TEST_CASE("expected: a coarser dtype may round, but neither integers nor NaN", "[verify]") {
   const Tensor got = noisy(DType::f32, 0, 1);
   CHECK(check(got, noisy(DType::bf16, 0, 1), got).passed);
   Tensor odd = noisy(DType::f32, 0, 1);
