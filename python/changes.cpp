@@ -50,13 +50,13 @@ class Changes {
  public:
   Changes(const Graph& before, const Graph& after) : before_(before), after_(after) {}
 
-  [[nodiscard]] py::dict told() const {
+  [[nodiscard]] py::dict summary() const {
     py::list made, moved, gone;
     for (NodeId n : after_.order())
       if (is_new(n))
         made.append(call(n));
       else
-        tell_moved(n, moved);
+        add_moved(n, moved);
     for (NodeId n : before_.order())
       if (!after_.alive(n))
         for (std::size_t i = 0; i < before_.result_count(n); ++i)
@@ -105,7 +105,7 @@ class Changes {
   }
 
   /// (the user's first result, old operand, new operand), for each operand that changed.
-  void tell_moved(NodeId n, py::list& out) const {
+  void add_moved(NodeId n, py::list& out) const {
     const std::string user = reference(after_.result(n));
     if (after_.op(n) != before_.op(n) || after_.attributes(n) != before_.attributes(n))
       throw mistake("PW1411", "the call that makes `" + user + "` was changed in place");
@@ -149,7 +149,7 @@ void add_changes(py::module_& module) {
   module.def(
       "changes",
       [changes](const PyGraph& before, const PyGraph& after) {
-        return changes(before, after).told();
+        return changes(before, after).summary();
       },
       py::arg("before"), py::arg("after"),
       "Returns what a run changed between Run.before() and Run.graph: `made` (op, operands, "

@@ -43,9 +43,9 @@ py::object check(const ContextPtr& context, const Texts& files, bool analysis, b
   const Result<CheckedRules> checked =
       check_rule_files(context, {files, analysis, analysis && proof}, log_to(log, context));
   if (!checked) return from_json(mistakes_to_json(checked.error(), context->sources));
-  const Log told = log_to(log, context);
-  told.warn(checked->warnings());
-  for (const std::string& line : scope_lines(checked->report)) told.say(line);
+  const Log logger = log_to(log, context);
+  logger.warn(checked->warnings());
+  for (const std::string& line : scope_lines(checked->report)) logger.say(line);
   return from_json(check_to_json(*checked));
 }
 
@@ -84,15 +84,15 @@ py::object match(const PyGraph& graph, const std::string& pattern, const Texts& 
 py::list verify_call(const PyRules& rules, const Texts& params, const Texts& only,
                      const std::vector<std::int64_t>& ranks, const std::string& graph,
                      const py::object& log) {
-  const Log told = log_to(log, rules.context);
-  const LoadedRules loaded = loaded_rules(rules, params, told, nullptr, true);
+  const Log logger = log_to(log, rules.context);
+  const LoadedRules loaded = loaded_rules(rules, params, logger, nullptr, true);
   JudgeRequest request;
   request.ranks = ranks;
   py::list out;
   const auto add = [&](const RuleJudgement& judgement) {
     out.append(from_json(judgement_to_json(judgement)));
   };
-  need(rules.context, judge_rules(loaded, only, request, told, add));
+  need(rules.context, judge_rules(loaded, only, request, logger, add));
   for (const RuleJudgement& trait :
        need(rules.context, judge_traits(loaded.set, graph, request, only.empty())))
     add(trait);
@@ -101,10 +101,10 @@ py::list verify_call(const PyRules& rules, const Texts& params, const Texts& onl
 
 py::list prove_call(const PyRules& rules, const Texts& params, const Texts& only,
                     const py::object& log) {
-  const Log told = log_to(log, rules.context);
-  const LoadedRules loaded = loaded_rules(rules, params, told, nullptr, true);
+  const Log logger = log_to(log, rules.context);
+  const LoadedRules loaded = loaded_rules(rules, params, logger, nullptr, true);
   py::list out;
-  need(rules.context, judge_rules(loaded, only, {}, told, [&](const RuleJudgement& judgement) {
+  need(rules.context, judge_rules(loaded, only, {}, logger, [&](const RuleJudgement& judgement) {
          out.append(from_json(judgement_to_json(judgement)));
        }));
   return out;
@@ -175,9 +175,9 @@ PyGraph import_call(const ContextPtr& context, const std::string& path, const py
   given.take("buffers", source.buffers);
   given.take("replicated", source.replicated);
   given.end();
-  const Log told = log_to(log, context);
-  return {context, need(context, whole ? import_graph(context, source, told)
-                                       : load_logged_graph(context, source, told))};
+  const Log logger = log_to(log, context);
+  return {context, need(context, whole ? import_graph(context, source, logger)
+                                       : load_logged_graph(context, source, logger))};
 }
 
 void save(const PyGraph& graph, const std::string& path) {
@@ -219,11 +219,11 @@ py::dict optimize_call(const PyGraph& graph, const PyRules& rules, const Texts& 
                        const OptimizeRequest& request, bool prove, const std::string& output,
                        const py::object& log) {
   const ContextPtr& context = graph.context;
-  const Log told = log_to(log, context);
+  const Log logger = log_to(log, context);
   need(context, check_graph_path(output));
-  const LoadedRules loaded = loaded_rules(rules, params, told, &graph);
-  const auto variants = need(context, optimize(graph.graph, loaded, request, told));
-  if (!output.empty()) need(context, save_variants(variants, output, told));
+  const LoadedRules loaded = loaded_rules(rules, params, logger, &graph);
+  const auto variants = need(context, optimize(graph.graph, loaded, request, logger));
+  if (!output.empty()) need(context, save_variants(variants, output, logger));
   py::list graphs;
   for (const GraphVariant& variant : variants) {
     py::dict row;
@@ -239,11 +239,12 @@ py::dict optimize_call(const PyGraph& graph, const PyRules& rules, const Texts& 
   out["saturations"] = rows(saturation_table(variants));
   if (!prove) return out;
   const auto proofs = prove_variants(graph.graph, loaded, request.pipeline,
-                                     rewrite_options(request), variants, told);
+                                     rewrite_options(request), variants, logger);
   Answer proved;
   add_proofs(proved, variants, proofs);
   for (const auto& [key, table] : proved.members) out[py::str(key)] = rows(std::get<Table>(table));
-  for (std::size_t i = 0; i < proofs.size(); ++i) told.say(proof_line(proofs[i], variants[i].name));
+  for (std::size_t i = 0; i < proofs.size(); ++i)
+    logger.say(proof_line(proofs[i], variants[i].name));
   return out;
 }
 
@@ -260,8 +261,8 @@ py::dict dict_of(const OrderDifference& found) {
 
 py::dict fuzz_order_call(const PyGraph& graph, const PyRules& rules, const Texts& params,
                          const FuzzOrderRequest& request, const py::object& log) {
-  const Log told = log_to(log, graph.context);
-  const LoadedRules loaded = loaded_rules(rules, params, told, &graph);
+  const Log logger = log_to(log, graph.context);
+  const LoadedRules loaded = loaded_rules(rules, params, logger, &graph);
   const FuzzReport report = need(graph.context, fuzz_orders(graph.graph, loaded, request));
   py::dict out;
   out["orders"] = rows(order_run_table(report));
@@ -269,7 +270,7 @@ py::dict fuzz_order_call(const PyGraph& graph, const PyRules& rules, const Texts
   out["difference"] = py::none();
   if (!report.different.empty())
     out["difference"] =
-        dict_of(need(graph.context, find_difference(graph.graph, loaded, request, told)));
+        dict_of(need(graph.context, find_difference(graph.graph, loaded, request, logger)));
   return out;
 }
 
@@ -301,10 +302,10 @@ py::object bisect_call(const PyGraph& graph, const PyRules& rules, const Texts& 
                        const std::string& pipeline, const py::dict& options,
                        const py::object& log) {
   const auto request = failure_request<BisectRequest>("bisect", pipeline, options);
-  const Log told = log_to(log, graph.context);
-  const LoadedRules loaded = loaded_rules(rules, params, told, &graph);
+  const Log logger = log_to(log, graph.context);
+  const LoadedRules loaded = loaded_rules(rules, params, logger, &graph);
   return from_json(
-      to_json(bisect_answer(need(graph.context, bisect(graph.graph, loaded, request, told)))));
+      to_json(bisect_answer(need(graph.context, bisect(graph.graph, loaded, request, logger)))));
 }
 
 py::object reduce_call(const PyGraph& graph, const PyRules& rules, const Texts& files,
@@ -312,10 +313,10 @@ py::object reduce_call(const PyGraph& graph, const PyRules& rules, const Texts& 
                        const py::object& log) {
   auto request = failure_request<ReduceRequest>("reduce", pipeline, options);
   request.files = files;
-  const Log told = log_to(log, graph.context);
-  const LoadedRules loaded = loaded_rules(rules, params, told, &graph);
+  const Log logger = log_to(log, graph.context);
+  const LoadedRules loaded = loaded_rules(rules, params, logger, &graph);
   return from_json(
-      to_json(reduce_answer(need(graph.context, reduce(graph.graph, loaded, request, told)))));
+      to_json(reduce_answer(need(graph.context, reduce(graph.graph, loaded, request, logger)))));
 }
 
 /// Builds the space of explore or study from their common options.
@@ -348,10 +349,10 @@ py::object explore_call(const PyGraph& graph, const PyRules& rules, const Texts&
   const ExploreRequest request = take_space(given, graph.context, pipeline);
   given.take("most", most);
   given.end();
-  const Log told = log_to(log, graph.context);
-  const LoadedRules loaded = loaded_rules(rules, params, told, &graph);
+  const Log logger = log_to(log, graph.context);
+  const LoadedRules loaded = loaded_rules(rules, params, logger, &graph);
   return from_json(to_json(
-      explore_answer(need(graph.context, explore(graph.graph, loaded, request, told)), most)));
+      explore_answer(need(graph.context, explore(graph.graph, loaded, request, logger)), most)));
 }
 
 py::dict study_call(const std::vector<std::pair<std::string, PyGraph>>& graphs,
@@ -369,15 +370,15 @@ py::dict study_call(const std::vector<std::pair<std::string, PyGraph>>& graphs,
   given.take("shard", shard);
   given.end();
   request.shard = need(first.context, parse_shard(shard));
-  const Log told = log_to(log, first.context);
+  const Log logger = log_to(log, first.context);
   std::vector<StudyGraph> all;
   for (const auto& [name, graph] : graphs) {
     if (graph.context != first.context)
       throw mistake("PW1412", "the graphs belong to different sessions");
     all.push_back({name, graph.graph});
   }
-  const LoadedRules loaded = loaded_rules(rules, params, told, &first);
-  const StudyProgress done = need(first.context, run_study(all, loaded, request, told));
+  const LoadedRules loaded = loaded_rules(rules, params, logger, &first);
+  const StudyProgress done = need(first.context, run_study(all, loaded, request, logger));
   py::dict out;
   out["units"] = done.units;
   out["done"] = done.done;

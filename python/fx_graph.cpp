@@ -217,7 +217,7 @@ class FxGraph {
     function_.statements.push_back(std::move(last));
     FxImport done = need(context_, import_fx(context_, std::move(function_), options_, "objects"));
     function_ = {};
-    return told_of(context_, std::move(done));
+    return summary_of(context_, std::move(done));
   }
 
  private:

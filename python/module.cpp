@@ -60,9 +60,9 @@ py::dict pass_row(const PassStats& pass) {
 py::dict proofs_of(const PyRun& run, const py::object& log) {
   const Graph& before = run.versions.front().graph;
   const SymbolFact tokens = declared_tokens(before);
-  const Log told = log_to(log, run.context);
+  const Log logger = log_to(log, run.context);
   const LoadedRules rules{*run.rules, run.params};
-  RunProver prover(rules, run.pipeline, {}, told);
+  RunProver prover(rules, run.pipeline, {}, logger);
   const RunProof proof = prover.prove(before, run.report, {tokens.min, tokens.max});
   py::dict out;
   out["proofs"] = from_json(run_proof_table(proof).print("json"));

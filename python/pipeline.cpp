@@ -69,15 +69,15 @@ struct Named {
 
 /// Returns a log that stores the lines of the stages in a list and passes them to the caller.
 Log log_into(std::vector<std::string>& lines, const Named& named) {
-  const Log told = log_to(named.log, named.context);
+  const Log caller = log_to(named.log, named.context);
   Log log;
-  log.say = [&lines, told](const std::string& line) {
+  log.say = [&lines, caller](const std::string& line) {
     lines.push_back(line);
-    told.say(line);
+    caller.say(line);
   };
-  log.warn = [&lines, told, context = named.context](const Diagnostics& diagnostics) {
+  log.warn = [&lines, caller, context = named.context](const Diagnostics& diagnostics) {
     if (!diagnostics.empty()) lines.push_back(render(diagnostics, context->sources));
-    told.warn(diagnostics);
+    caller.warn(diagnostics);
   };
   return log;
 }

@@ -29,9 +29,9 @@ struct Job {
 
 Job job_of(const PyGraph& graph, const PyRules& rules, const Texts& params,
            const std::string& pipeline, const py::object& log) {
-  Log told = log_to(log, graph.context);
-  LoadedRules loaded = loaded_rules(rules, params, told, &graph);
-  return {graph, std::move(loaded), pipeline, std::move(told)};
+  Log logger = log_to(log, graph.context);
+  LoadedRules loaded = loaded_rules(rules, params, logger, &graph);
+  return {graph, std::move(loaded), pipeline, std::move(logger)};
 }
 
 template <class T>

@@ -259,12 +259,12 @@ std::optional<py::dict> import_seen(const ContextPtr& context, const py::object&
   std::optional<FxImport> done =
       SeenImport(context, objects, std::move(*seen), std::move(options)).import();
   if (!done) return std::nullopt;
-  return told_of(context, std::move(*done));
+  return summary_of(context, std::move(*done));
 }
 
 }  // namespace
 
-py::dict told_of(const ContextPtr& context, FxImport done) {
+py::dict summary_of(const ContextPtr& context, FxImport done) {
   py::dict out;
   out["opaque"] = done.report.opaque;
   out["reasons"] = done.report.reasons;

@@ -8,6 +8,6 @@
 namespace pw::python {
 
 /// Returns an import's graph and messages as a Python dict.
-pybind11::dict told_of(const ContextPtr& context, FxImport done);
+pybind11::dict summary_of(const ContextPtr& context, FxImport done);
 
 }  // namespace pw::python

@@ -53,8 +53,8 @@ typename Make::Made torch_argument(const TorchObjects& torch, Make& make,
   if (PySlice_Check(value))
     return make.slice(inner(object.attr("start")), inner(object.attr("stop")),
                       inner(object.attr("step")));
-  const py::object told = torch.leaf(object);
-  if (!told.is(object)) return inner(told);
+  const py::object leaf = torch.leaf(object);
+  if (!leaf.is(object)) return inner(leaf);
   if (PyLong_Check(value)) return make.integer(object.cast<std::int64_t>());
   throw mistake("PW1411", fmt::format("an argument is a {}, which graph calls cannot have",
                                       py::str(py::type::of(object)).cast<std::string>()));

@@ -31,12 +31,12 @@ std::string TorchObjects::name(const py::handle& node) const {
 
 std::string TorchObjects::type(const py::handle& value) {
   if (value.is_none() || PyTuple_Check(value.ptr()) || PyList_Check(value.ptr())) return {};
-  if (!is_tensor(value)) return told_type(value);
+  if (!is_tensor(value)) return type_text(value);
   const py::object dtype = attribute(value, names.dtype);
   PyObject* const name = PyDict_GetItem(dtypes_.ptr(), dtype.ptr());
   if (name == nullptr || !attribute(value, names.layout).is(strided_) ||
       !is_known(attribute(value, names.device)))
-    return told_type(value);
+    return type_text(value);
   std::string out = py::handle(name).cast<std::string>();
   char before = '[';
   for (const py::handle extent : attribute(value, names.shape)) {
@@ -47,7 +47,7 @@ std::string TorchObjects::type(const py::handle& value) {
     before = ',';
   }
   if (before == '[') out += '[';
-  if (out.find("Float") != std::string::npos) return told_type(value);  // computed in floats
+  if (out.find("Float") != std::string::npos) return type_text(value);  // computed in floats
   return out += ']';
 }
 

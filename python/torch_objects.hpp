@@ -72,7 +72,7 @@ class TorchObjects {
   static PyTypeObject* type_object(const pybind11::object& type) {
     return reinterpret_cast<PyTypeObject*>(type.ptr());
   }
-  std::string told_type(const pybind11::handle& value) const {
+  std::string type_text(const pybind11::handle& value) const {
     return type_(value).cast<std::string>();
   }
   /// Returns true for the CPU device, which most tensors share as one object.

@@ -206,7 +206,7 @@ class _Reader:
                 outputs.append(output)
             else:
                 raise Error(f"the program's output is a {spec.kind.name}")
-        asserts = [[["condition", condition] if condition is not None else next(asserted), said] for condition, said in self._asserts]
+        asserts = [[["condition", condition] if condition is not None else next(asserted), message] for condition, message in self._asserts]
         return writes, outputs, asserts
 
 
@@ -307,9 +307,9 @@ class Program:
                 return holds(what, symbols)
             return symbols[what] if kind == "number" and isinstance(what, str) else what
 
-        for what, said in self._kept["asserts"]:
+        for what, message in self._kept["asserts"]:
             if not meant(*what):
-                raise RuntimeError(said)
+                raise RuntimeError(message)
         out = [meant(*output) for output in self._kept["outputs"]]
         for (kind, i), what in self._kept["writes"]:
             places[kind][i].copy_(meant(*what))
@@ -336,9 +336,9 @@ class Program:
             if name in symbols and not (least <= symbols[name] <= most and symbols[name] % multiple == 0):
                 steps = f" by {multiple}" if multiple > 1 else ""
                 raise Error(f"{name} is {symbols[name]}, but was exported for {least} to {most}{steps}")
-        for condition, said in self._kept["conditions"]:
+        for condition, text in self._kept["conditions"]:
             if not holds(condition, symbols):
-                raise Error(f"the sizes {symbols} violate {said}, which the program was exported for")
+                raise Error(f"the sizes {symbols} violate {text}, which the program was exported for")
         for i, (value, wanted) in enumerate(zip(flat, self._kept["arguments"])):
             if wanted is not None and [symbols.get(e, e) for e in wanted[1]] != list(value.shape):
                 raise Error(f"argument {i} has the shape {list(value.shape)}, but the program takes {wanted[1]}")

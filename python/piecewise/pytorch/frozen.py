@@ -19,7 +19,7 @@ class _Known:
     held: t.List[torch.Tensor]  # row-major, kept until the weights change, so that their addresses are not reused
     copies: t.List[int]  # indices of weights held as copies
     compared: t.List[int]  # copies of weights whose writes PyTorch does not count
-    said: t.Tuple[_piecewise.Frozen, t.List[int]]  # their prepacked forms, and the inputs that are compared
+    run_arguments: t.Tuple[_piecewise.Frozen, t.List[int]]  # their prepacked forms, and the inputs that are compared
     alive: t.List[weakref.ref]
 
 
@@ -60,7 +60,7 @@ class FrozenWeights:
                 known = self._renewed(weights, marks, known, written)
         for at in known.copies:
             given[self._indices[at]] = known.held[at]
-        return known.said
+        return known.run_arguments
 
     def run(self, inputs: t.List[int], outputs: t.List[int], symbols: t.Dict[str, int], kept: _piecewise.Frozen, compared: t.List[int]) -> None:
         """Runs Compiled.run; after an Error the prepacked weights are rebuilt, because they may be stale."""
@@ -75,22 +75,22 @@ class FrozenWeights:
             before = self._last  # the tensors may have been made for one call
         changed, kept = range(len(weights)), None
         if before is not None:
-            kept = before.said[0]
+            kept = before.run_arguments[0]
             changed = [at for at in changed if before.marks[at] != marks[at] or at in written]
         held = list(before.held) if before is not None else [None] * len(weights)
         for at in changed:
             held[at] = weights[at].detach().resolve_neg().contiguous()
         copies = [at for at, w in enumerate(weights) if not w.is_contiguous() or w.is_neg()]
         compared = [at for at, w in enumerate(weights) if self._check or w.is_inference()]
-        said = self._compiled.freeze(kept, [self._indices[at] for at in changed]), [self._indices[at] for at in compared]
+        run_arguments = self._compiled.freeze(kept, [self._indices[at] for at in changed]), [self._indices[at] for at in compared]
         key, all_known = tuple(map(id, weights)), self._known
         alive = [weakref.ref(w, lambda _: all_known.pop(key, None)) for w in weights]
-        known = self._last = all_known[key] = _Known(marks, held, copies, [at for at in compared if at in copies], said, alive)
+        known = self._last = all_known[key] = _Known(marks, held, copies, [at for at in compared if at in copies], run_arguments, alive)
         return known
 
     def _forget(self, kept: _piecewise.Frozen) -> None:
         for key, known in list(self._known.items()):
-            if known.said[0] is kept:
+            if known.run_arguments[0] is kept:
                 self._known.pop(key, None)
-        if self._last is not None and self._last.said[0] is kept:
+        if self._last is not None and self._last.run_arguments[0] is kept:
             self._last = None

@@ -190,10 +190,10 @@ class Explanations(t.List[t.Dict[str, t.Any]]):
 
     def __str__(self) -> str:
         lines = []
-        for said in self:
-            lines.append(f"{said['rule']}: {counted(said['matches'], 'match')}")
-            lines += [f"  applied in pass {one['pass']}, {one['count']} ×: {', '.join(one['nodes'])}" for one in said["applied"]]
-            lines += [f"  {miss['code']} at {miss['at']}, {miss['count']} ×: {miss['message']}" for miss in said["near_misses"]]
+        for explanation in self:
+            lines.append(f"{explanation['rule']}: {counted(explanation['matches'], 'match')}")
+            lines += [f"  applied in pass {one['pass']}, {one['count']} ×: {', '.join(one['nodes'])}" for one in explanation["applied"]]
+            lines += [f"  {miss['code']} at {miss['at']}, {miss['count']} ×: {miss['message']}" for miss in explanation["near_misses"]]
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -76,8 +76,8 @@ def _name_sources(module: torch.fx.GraphModule) -> None:
 
 def saved_graph(module: torch.fx.GraphModule, inputs: t.Sequence[t.Any]) -> bytes:
     """Returns a graph of Dynamo with the descriptions of its arguments."""
-    told = [_Input.of(node.meta.get("example_value", value)) for node, value in zip(module.graph.find_nodes(op="placeholder"), inputs)]
-    return GraphPickler.dumps((_bare(module), told), PickleOptions(ops_filter=None))
+    descriptions = [_Input.of(node.meta.get("example_value", value)) for node, value in zip(module.graph.find_nodes(op="placeholder"), inputs)]
+    return GraphPickler.dumps((_bare(module), descriptions), PickleOptions(ops_filter=None))
 
 
 class Portable(SerializableCallable):
@@ -99,9 +99,9 @@ class Portable(SerializableCallable):
 
         options, saved = pickle.loads(data)
         mode = FakeTensorMode(shape_env=ShapeEnv())
-        module, told = GraphPickler.loads(saved, mode)
+        module, descriptions = GraphPickler.loads(saved, mode)
         module.recompile()
         _name_sources(module)
-        inputs = [one.made(mode, f"argument_{i}") for i, one in enumerate(told)]
+        inputs = [one.made(mode, f"argument_{i}") for i, one in enumerate(descriptions)]
         with torch._guards.tracing(torch._guards.TracingContext(mode)):
             return cls(Options.of(options), saved, loaded(options, module, inputs))
