@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Time of a call of a compiled function on the processor, where the work itself is small: µs, and relative to eager PyTorch in the same process.
 
-    calls.py [--beside PYTHONPATH] [--rounds N] [--calls N] [--format text|json]
+    calls.py [--against PYTHONPATH] [--rounds N] [--calls N] [--format text|json]
 
---beside: the PYTHONPATH of another build. Both builds are called in turns, round by round, and the last columns give its µs and the ratio of this build to it
+--against: the PYTHONPATH of another build. Both builds are called in turns, round by round, and the last columns give its µs and the ratio of this build to it
 (the median of the rounds' ratios). Example, with a second clone in ../before:
 
-    PYTHONPATH=build/release/python:python calls.py --beside ../before/build/release/python:../before/python
+    PYTHONPATH=build/release/python:python calls.py --against ../before/build/release/python:../before/python
 """
 import argparse
 import json
@@ -141,13 +141,13 @@ def summary(times):
     for case, rounds in times.items():
         rows[case] = {"us": statistics.median(r[0][0] for r in rounds), "of_eager": statistics.median(r[0][0] / r[0][1] for r in rounds)}
         if len(rounds[0]) > 1:
-            rows[case] |= {"beside_us": statistics.median(r[1][0] for r in rounds), "of_beside": statistics.median(r[0][0] / r[1][0] for r in rounds)}
+            rows[case] |= {"other_us": statistics.median(r[1][0] for r in rounds), "of_other": statistics.median(r[0][0] / r[1][0] for r in rounds)}
     return rows
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--beside", metavar="PYTHONPATH")
+    parser.add_argument("--against", metavar="PYTHONPATH")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--calls", type=int, default=300)
     parser.add_argument("--format", choices=["text", "json"], default="text")
@@ -155,7 +155,7 @@ def main():
     args = parser.parse_args()
     if args.worker:
         return worker(args.calls)
-    paths = [os.environ.get("PYTHONPATH", "")] + ([args.beside] if args.beside else [])
+    paths = [os.environ.get("PYTHONPATH", "")] + ([args.against] if args.against else [])
     rows = summary(measured([Build(path, args.calls) for path in paths], args.rounds))
     if args.format == "json":
         print(json.dumps(rows, indent=1))

@@ -50,7 +50,7 @@ _empty_cpu = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or fun
 
 
 class _Known(t.NamedTuple):
-    """What calls at certain sizes share."""
+    """Sizes and layouts that all calls with the same symbols share."""
 
     empties: t.List[t.Tuple[t.Tuple[int, ...], t.Tuple[int, ...], torch.dtype]]  # extents, strides, and dtype of the computed results
     laid_out: t.List[t.Tuple[int, Place]]  # the results that are not row-major
