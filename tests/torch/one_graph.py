@@ -31,7 +31,6 @@ NAMED = ("silu", "gelu", "gelu_tanh", "sigmoid", "layer_norm", "rms_norm", "scal
 STOCK = ("llama", "qwen3", "phi3", "gpt2", "bert", "vit", "t5", "timm_resnet18", "timm_convnext_atto")
 # By door: the ops that it splits before the import can read them, after import and after o2.
 DIFFERENCES = {
-    "compile": ({"rms_norm"}, set()),  # PyTorch's dispatcher splits nn.RMSNorm
     "onnx": ({"rms_norm", "silu", "sigmoid", "scaled_attention", "amax", "exp"}, set()),  # the exporter splits them
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Graphs with something in them that Piecewise lacks: that stays PyTorch's, and all else is taken."""
 import copy
+import itertools
 import logging
 import random
 import unittest.mock
@@ -76,6 +77,35 @@ class Rotary(nn.Module):
             q = torch.view_as_real(torch.view_as_complex(q.unflatten(-1, (-1, 2))) * self.turns[: x.shape[-2]]).flatten(-2)
             x = x + F.softmax(q @ q.mT / 4, -1) @ x
         return x
+
+
+class Norms(unittest.TestCase):
+    """nn.RMSNorm under torch.compile is one named op, as in a graph of torch.export, and its numbers are PyTorch's."""
+
+    CASES = (((4, 16), (16,), True), ((3, 4, 16), (16,), False), ((3, 4, 16), (4, 16), True))
+
+    def test_forms(self):
+        for (extents, shape, weighted), dtype, dynamic in itertools.product(self.CASES, (torch.float32, torch.bfloat16), (False, True)):
+            norm = torch.nn.RMSNorm(shape, elementwise_affine=weighted, dtype=dtype)
+            x = torch.randn(*extents, dtype=dtype)
+            for given in (x, x.transpose(0, -1).contiguous().transpose(0, -1)):
+                with self.subTest(extents=extents, shape=shape, dtype=dtype, dynamic=dynamic, strides=given.stride()), torch.no_grad():
+                    torch._dynamo.reset()
+                    front.forget()
+                    got = torch.compile(norm, backend="piecewise", dynamic=dynamic)(given)
+                    torch.testing.assert_close(got, norm(given))
+                    self.assertEqual(got.stride(), norm(given).stride())
+                    (report,) = front.graphs()
+                    if weighted and len(shape) == 1:
+                        self.assertEqual([graph.imported.ops()["rms_norm"] for graph in report.parts], [1])
+
+    def test_gradients(self):
+        norm = torch.nn.RMSNorm(16)
+        x = torch.randn(4, 16)
+        torch.compile(norm, backend="piecewise")(x).sum().backward()
+        got, norm.weight.grad = norm.weight.grad, None
+        norm(x).sum().backward()
+        torch.testing.assert_close(got, norm.weight.grad)
 
 
 class Partial(Case):

@@ -26,6 +26,7 @@ from .counter import compilation_counter, note_model
 from .checks import keep_checks, with_eager_errors
 from .decompositions import decompositions, use_functional_ops
 from .devices import device_of, engine_of
+from .norms import keep_norms, restore_norms
 from .options import FROZEN, Options
 from .out_arguments import OutArguments
 from .reports import GraphReport, Served, _graphs, origin
@@ -160,6 +161,7 @@ class Backend:
             return self._rejected(module, *out_arguments.rejected)
         keep_checks(module)
         use_functional_ops(module)
+        keep_norms(module)
         compiled = aot_autograd(
             fw_compiler=compilers["forward"],
             bw_compiler=compilers["backward"],
@@ -190,6 +192,7 @@ class Backend:
         rules = rules_of(self.options, session)
         report = GraphReport(kind, self.options, **made_for)
         _graphs.append(report)
+        restore_norms(module)
         correct_statistics(module.graph)
         try:
             return _take(session, rules, self.options, module, report, capturing)
