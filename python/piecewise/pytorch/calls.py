@@ -78,7 +78,8 @@ class Call:
         negated = any(map(_may_be_negated, imported.graph.find_nodes(op="placeholder")))
         ready = aligned if isinstance(compiled, OnDevice) else torch.Tensor.contiguous
         self._ready = of_any_sign(ready) if negated else ready
-        self._empty = functools.partial(_empty_on, compiled.place) if isinstance(compiled, OnDevice) else _empty_cpu
+        self._place = compiled.place if isinstance(compiled, OnDevice) else None
+        self._empty = _empty_cpu if self._place is None else functools.partial(_empty_on, self._place)
         self._hosted = None if hosted.plain else hosted
         self._in_pytorch = imported.run
         self._outputs = imported.outputs

@@ -150,16 +150,16 @@ class Piece(Call):
         self._is_static = frozenset(self._static)
         self._local = threading.local()
 
-    def _compute(self, args, symbols, sizes):
+    def _compute(self, args, symbols, known):
         extents = self._padding.at(symbols, self._compiled.extents)
         if extents is None:
-            return super()._compute(args, symbols, sizes)
+            return super()._compute(args, symbols, known)
         exact, padded = extents
         with on_device(self._place):
             recorded = None if is_recording(self._place) else self._recorded(args, padded)
             if recorded:
                 return recorded(args, exact, self._static_results, self._report)
-        return super()._compute(args, symbols, sizes) if padded.symbols == symbols else self._launched(args, exact, padded)
+        return super()._compute(args, symbols, known) if padded.symbols == symbols else self._launched(args, exact, padded)
 
     def _launched(self, args: t.Sequence[t.Any], exact: Extents, padded: Extents) -> t.List[torch.Tensor]:
         """Launches a padded call, which has the bits of its replays: a product may depend on the number of rows."""
