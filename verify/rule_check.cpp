@@ -344,13 +344,16 @@ bool op_uses_collectives(const Context& context, OpId id, std::set<OpId>& seen) 
   return seen.insert(id).second && calls_collectives(context, op.body, seen);
 }
 
-/// Includes the bodies of ops on both sides.
+}  // namespace
+
 bool uses_collectives(const RuleSet& rules, const Rule& rule) {
   std::set<OpId> seen;
   for (const PatternNode& node : rule.nodes)
     if (op_uses_collectives(*rules.context, node.op, seen)) return true;
   return calls_collectives(*rules.context, rule.replacement, seen);
 }
+
+namespace {
 
 constexpr double kMostNodes = 20000;
 

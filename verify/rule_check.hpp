@@ -42,6 +42,9 @@ struct RuleCheck {
   [[nodiscard]] bool holds() const { return judgement.holds(); }
 };
 
+/// Returns true if the rule has collectives on either side, also in the bodies of its ops.
+[[nodiscard]] bool uses_collectives(const RuleSet& rules, const Rule& rule);
+
 RuleCheck check_rule(const RuleSet& rules, RuleId rule, const Env& params,
                      const RuleCheckOptions& options = {});
 
