@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/assert.hpp"
 #include "graph/ops/scalar_functions.hpp"
 #include "tensor/numerics.hpp"
 
@@ -101,13 +102,14 @@ double rounded_error(DType dtype, double before, double error) {
                   distance(rounded(dtype, before + error), exact));
 }
 
-const PointwiseFunction* find_pointwise(Primitive op) {
-  for (const PointwiseFunction& function : kFunctions)
-    if (function.op == op) return &function;
-  return nullptr;
-}
-
 namespace {
+
+const PointwiseFunction& function_of(Primitive op) {
+  const auto found = std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                                  [&](const PointwiseFunction& f) { return f.op == op; });
+  PW_ASSERT(found != std::end(kFunctions), "every pointwise op has a function");
+  return *found;
+}
 
 /// The dtype in which an engine computes a step.
 DType computed_in(const std::vector<DType>& from, DType to) {
@@ -129,7 +131,7 @@ bool leaves_f32(double x) {
 
 PointwiseStep::PointwiseStep(Primitive op, const std::vector<DType>& from, DType to, double unit,
                              bool exact)
-    : function_(*find_pointwise(op)),
+    : function_(function_of(op)),
       to_(to),
       common_(computed_in(from, to)),
       way_(way_of(op)),

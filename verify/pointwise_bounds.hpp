@@ -26,8 +26,6 @@ struct PointwiseFunction {
   double (*of)(const double* x);
   int operands = 1;
 };
-/// Returns the function of a pointwise op; null for any other op.
-[[nodiscard]] const PointwiseFunction* find_pointwise(Primitive op);
 
 /// How the result of a pointwise op is rounded.
 enum class PointwiseWay : std::uint8_t {

@@ -3,7 +3,7 @@
 
     calls.py [--against PYTHONPATH] [--rounds N] [--calls N] [--format text|json]
 
---against: the PYTHONPATH of another build. Both builds are called in turns, round by round, and the last columns give its µs and the ratio of this build to it
+--against: the PYTHONPATH of another build. Both builds are called in turns, case by case, and the last columns give its µs and the ratio of this build to it
 (the median of the rounds' ratios). Example, with a second clone in ../before:
 
     PYTHONPATH=build/release/python:python calls.py --against ../before/build/release/python:../before/python
@@ -109,7 +109,6 @@ class Build:
         environment = dict(os.environ, PYTHONPATH=path, OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="")
         command = [sys.executable, os.path.abspath(__file__), WORKER, "--calls", str(calls)]
         self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
         self.cases = self._answer()
 
     def _answer(self):

@@ -73,12 +73,11 @@ def sections():
             assert not row["contradiction"], row
             assert row["verdict"] != "refuted", row
             proved.setdefault(row["rule"], row)
+    homes = {name: home for file in places for name, home in places[file].items()}
     by_file = {}
-    for file, names in places.items():
-        for name, home in names.items():
-            rows = by_file.setdefault(home, [])
-            if name in proved and proved[name] not in rows:
-                rows.append(proved[name])
+    for name, home in homes.items():
+        if name in proved:
+            by_file.setdefault(home, []).append(proved[name])
     return by_file
 
 
