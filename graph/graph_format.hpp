@@ -50,6 +50,9 @@ struct FxOptions {
   std::map<std::string, std::string, std::less<>> schemas = {};
   /// Keeps calls that read program state, as attention reads its cache, as calls of the program.
   bool keep_stateful = false;
+  /// Keeps calls without an effect and those that no output reads: a pass inside a compiler changes
+  /// its caller's calls, so that each of them matters.
+  bool keep_idle = false;
   /// Treats types as computed by PyTorch, not stated by a text: a call whose meaning here gives
   /// another type stays a call.
   bool computed_types = false;
@@ -67,7 +70,8 @@ struct FxReport {
   std::map<std::string, int> reasons;      ///< reasons why a known target was kept, with counts
   std::string form;                        ///< "AOT autograd, functionalised (v2)"
   std::vector<std::string> substitutions;  ///< shape literals that became the symbol
-  std::map<std::string, int> dropped;      ///< bookkeeping that computes nothing, with counts
+  std::map<std::string, int> dropped;      ///< calls that compute nothing, with counts
+  std::map<std::string, int> unread;       ///< calls that no output reads, with counts
   std::vector<std::string> notes;          ///< unknown facts, a line each
   SizeConditions checked;                  ///< conditions of the program that a run checks
   std::vector<std::string> unchecked;      ///< conditions of the program that no run checks

@@ -7,6 +7,7 @@
 
 #include "backends/collectives.hpp"
 #include "base/characters.hpp"
+#include "base/counted.hpp"
 #include "base/io/file.hpp"
 #include "base/try.hpp"
 #include "pipeline/symbol_values.hpp"
@@ -34,8 +35,13 @@ std::vector<std::string> dropped_lines(const FxReport& report, bool all) {
     dropped += count;
     out.push_back(fmt::format("left out: {} × {}: it computes nothing", target, count));
   }
+  for (const auto& [op, count] : report.unread) {
+    dropped += count;
+    out.push_back(fmt::format("left out: {} × {}: no output reads it", op, count));
+  }
   if (all || dropped == 0) return out;
-  return {fmt::format("left out: {} calls that compute nothing; `pwr import` lists them", dropped)};
+  return {fmt::format("left out: {} without an effect; `pwr import` lists them",
+                      counted(static_cast<std::size_t>(dropped), "call"))};
 }
 
 std::vector<std::string> unchecked_lines(const FxReport& report, bool all) {

@@ -141,13 +141,15 @@ class KeyText {
 
 class FxGraph {
  public:
-  FxGraph(ContextPtr context, const std::string& name, bool keep_stateful, const py::object& torch)
+  FxGraph(ContextPtr context, const std::string& name, bool keep_stateful, bool keep_idle,
+          const py::object& torch)
       : context_(std::move(context)),
         span_{context_->sources.add(name, ""), 0, 0},
         torch_(torch),
         arguments_(torch_, span_) {
     options_.file = name;
     options_.keep_stateful = keep_stateful;
+    options_.keep_idle = keep_idle;
     options_.computed_types = true;
   }
 
@@ -263,8 +265,9 @@ void add_fx_graph(py::module_& module) {
       .def(py::init<std::string>(), py::arg("name"))
       .def("__repr__", [](const Ref& ref) { return "Ref(" + ref.name + ")"; });
   py::class_<FxGraph>(module, "FxGraph", "A torch.fx graph, imported node by node.")
-      .def(py::init<ContextPtr, const std::string&, bool, const py::object&>(), py::arg("session"),
-           py::arg("name"), py::arg("keep_stateful"), py::arg("torch"),
+      .def(py::init<ContextPtr, const std::string&, bool, bool, const py::object&>(),
+           py::arg("session"), py::arg("name"), py::arg("keep_stateful"), py::arg("keep_idle"),
+           py::arg("torch"),
            "`torch` has `node`, `tensor`, `strided`, `dtypes`, target(), leaf(), type() and "
            "purity()")
       .def("symbol", &FxGraph::symbol, py::arg("name"), py::arg("least"), py::arg("most"),

@@ -252,7 +252,7 @@ std::optional<py::dict> import_seen(const ContextPtr& context, const py::object&
   if (!seen || seen->outputs.empty()) return std::nullopt;
   FxOptions options;
   options.file = "torch";
-  options.keep_stateful = options.computed_types = options.no_writes = true;
+  options.keep_stateful = options.keep_idle = options.computed_types = options.no_writes = true;
   for (const auto& [target, line] :
        torch.attr("schemas")().cast<std::map<std::string, std::string>>())
     options.schemas.emplace(target, line);

@@ -9,6 +9,7 @@
 #include "graph/compare/canonical.hpp"
 #include "graph/passes/writes.hpp"
 #include "import/fx/conditions.hpp"
+#include "rewriter/rewriter.hpp"
 
 namespace pw::fx {
 namespace {
@@ -96,6 +97,73 @@ void note_untyped(const Graph& graph, bool typed, FxReport& report) {
                                      shown, names.size() > kShown ? ", …" : ""));
 }
 
+bool is_identity(const Graph& graph, NodeId n) {
+  const std::string_view op = graph.op_of(n).name;
+  return (op == "detach" || op == "clone") &&
+         graph.type(graph.operand(n, 0)) == graph.type(graph.result(n));
+}
+
+// Two returned tensors must stay two, and a returned tensor must not become an input of the caller.
+bool may_leave_out(const Graph& graph, NodeId n) {
+  const ValueId x = graph.operand(n, 0);
+  return !graph.is_output(graph.result(n)) || !(graph.is_input(x) || graph.is_output(x));
+}
+
+// Leaves out a view of a whole value, which takes its name if it is returned.
+void leave_out(Graph& graph, NodeId n) {
+  const ValueId x = graph.operand(n, 0), y = graph.result(n);
+  const bool returned = graph.is_output(y);
+  const std::string name(graph.value_name(y));
+  graph.replace_uses(y, x);
+  graph.erase(n);
+  if (returned) graph.rename(x, name);
+}
+
+// Leaves out what has no effect, so that one model is one graph: torch.compile imports what AOT
+// autograd has cleaned, an archive what was traced. These are dropout in evaluation and casts to
+// the same dtype (`detach`), copies that share no memory with what the caller holds, and nodes that
+// no output reads.
+void leave_out_idle_nodes(Graph& graph, FxReport& report) {
+  const auto name_of = [&](NodeId n) { return std::string(graph.op_of(n).name); };
+  bool copies = false;
+  for (NodeId n = graph.first(); n.valid();) {
+    const NodeId after = graph.next(n);
+    if (graph.op_of(n).traits.view && is_identity(graph, n) && may_leave_out(graph, n)) {
+      leave_out(graph, n);
+      ++report.dropped[name_of(n)];
+    }
+    copies = copies || graph.op_of(n).primitive == Primitive::clone;
+    n = after;
+  }
+  std::vector<NodeId> clones, unread;
+  if (copies) elide_clones(graph, &clones);
+  for (NodeId n : clones) ++report.dropped[name_of(n)];
+  eliminate_dead(graph, &unread);
+  for (NodeId n : unread)
+    if (!graph.op_of(n).is_literal()) ++report.unread[name_of(n)];
+}
+
+// Returns what a value of the dump is after that; invalid if nothing reads it.
+ValueId present(const Graph& graph, ValueId v) {
+  for (;;) {
+    const NodeId n = v.valid() ? graph.producer(v) : NodeId();
+    if (!n.valid() || graph.alive(n)) return v;
+    v = is_identity(graph, n) ? graph.operand(n, 0) : ValueId();
+  }
+}
+
+// Reports names of the dump that refer to a value with another name.
+void note_aliases(const Graph& graph, const BoundNames<Value>& env, bool renamed,
+                  FxReport& report) {
+  for (const auto& [name, value] : env) {
+    if (value.kind != Value::Kind::tensor) continue;
+    const ValueId v = present(graph, value.tensor);
+    const bool own = value.own_name && !renamed && v == value.tensor;  // spares making its name
+    if (!own && v.valid() && graph.named(v) && graph.value_name(v) != name)
+      report.aliases.emplace(name, graph.value_name(v));
+  }
+}
+
 }  // namespace
 
 Parts::Parts(const ContextPtr& context, const FxOptions& given, const Function& of,
@@ -122,16 +190,14 @@ Result<FxImport> finish(Parts& parts, const ContextPtr& context) {
   FxReport& report = parts.report;
   if (graph.outputs().empty())
     return fail(parts.function.span, "PW0513", "the function returns no value");
-  for (const auto& [name, value] : parts.env)
-    if (!(value.own_name && !parts.emitter.renamed()) && value.kind == Value::Kind::tensor &&
-        value.tensor.valid() && graph.named(value.tensor) && graph.value_name(value.tensor) != name)
-      report.aliases.emplace(name, graph.value_name(value.tensor));
   PW_TRY(parts.inputs.check_given_types());
   erase_buffers(graph, parts.effects);
   parts.inputs.classify(report);
   parts.unknown.note_assumed_writes(report);
-  note_untyped(graph, parts.typed, report);
   copy_undeclared_writes(graph);
+  if (!parts.options.keep_idle) leave_out_idle_nodes(graph, report);
+  note_untyped(graph, parts.typed, report);
+  note_aliases(graph, parts.env, parts.emitter.renamed(), report);
   if (!parts.effects.layer_names().empty())
     graph = without_layer_names(graph, context, parts.effects.layer_names());
   settle_numbers(graph);

@@ -143,6 +143,14 @@ class Roots {
   std::vector<std::size_t> up_, outputs_;
 };
 
+/// Returns true if the value is an output by its name: contents that are written back have the
+/// input's.
+bool is_returned(const Graph& graph, ValueId v) {
+  const auto outputs = graph.outputs();
+  const auto end = outputs.begin() + static_cast<std::ptrdiff_t>(graph.returned_count());
+  return graph.is_output(v) && std::find(outputs.begin(), end, v) != end;
+}
+
 }  // namespace
 
 std::size_t elide_clones(Graph& graph, std::vector<NodeId>* erased) {
@@ -158,7 +166,7 @@ std::size_t elide_clones(Graph& graph, std::vector<NodeId>* erased) {
       const bool seen = roots.outputs(y) > 0 && (graph.is_input(root) || roots.outputs(root) > 0);
       if (!seen && !written[x.index] && !written[y.index]) {
         const std::string name(graph.value_name(y));
-        const bool returned = graph.is_output(y);
+        const bool returned = is_returned(graph, y);
         roots.join(root, y);
         graph.replace_uses(y, x);
         graph.erase(n);

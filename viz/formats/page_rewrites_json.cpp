@@ -9,6 +9,7 @@
 #include "base/io/shown_path.hpp"
 #include "dsl/embedded_rules.hpp"
 #include "rewriter/egraph/cost.hpp"
+#include "rewriter/explain/near_miss_codes.hpp"
 #include "rewriter/rewriter.hpp"
 #include "viz/formats/page_writer.hpp"
 #include "viz/label.hpp"
@@ -140,6 +141,10 @@ void put_misses(PageWriter& page, const PageParts& in, const PageMisses& misses)
     for (const NodeId n : miss.nodes) all.push_back(place(n));
   }
   page.put("misses", all);
+  Json stops = Json::object();
+  for (const PageMiss& miss : misses.all)
+    if (const NearMissCode* code = near_miss_code(miss.code)) stops[miss.code] = code->meaning;
+  page.put("stops", dump(stops));
   page.put("whyNoMisses", dump(Json(clean(misses.why_none))));
 }
 

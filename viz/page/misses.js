@@ -47,7 +47,8 @@ if ($('misses'))
             'Places in the last version where a rule of the passes that ran nearly matches, at most four for each ' +
                 'node. Nearest first: in “3 of 3” all nodes matched, and a guard or another reader kept the rule back. ' +
                 'Your own rules come first.'));
-    const stops = new Map();
+    const meaning = code => data.raw.stops[code] || '', stops = new Map();
+    const named = code => meaning(code) ? meaning(code).split(':')[0] + ' (' + code + ')' : code;
     for (const group of near) stops.set(group.miss.code, (stops.get(group.miss.code) || 0) + group.all.length);
     if (stops.size)
       add(parent,
@@ -56,9 +57,9 @@ if ($('misses'))
               'What stops rules: ' +
                   [...stops]
                       .sort((a, b) => b[1] - a[1])
-                      .map(([code, times]) => code + ' ×' + digits(times))
+                      .map(([code, times]) => named(code) + ' ×' + digits(times))
                       .join(', ') +
-                  ' (pwr explain CODE).',
+                  '. “pwr explain N04” describes a reason.',
               'soft'));
     if (near.length)
       add(parent, show(near));

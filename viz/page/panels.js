@@ -40,7 +40,7 @@ const bar = (() => {
   const other = make('select');
   other.setAttribute('aria-label', 'the version to compare with');
   data.steps.forEach((step, i) => {
-    const o = make('option', 'since ' + (step.pass || 'graph') + (data.versions > 2 ? ' (' + i + ')' : ''));
+    const o = make('option', 'since ' + (i ? step.pass + (data.versions > 2 ? ' (' + i + ')' : '') : 'the input'));
     o.value = i;
     other.append(o);
   });

@@ -84,10 +84,14 @@ const stage = (() => {
     return out;
   }
   let window_ = -1;  // index of the current change
+  /// Centers the camera on a place, but shows no empty space that the picture could fill.
   function look(one) {
+    const edge = 30,
+          inside = (at, size, seen) =>
+              size + 2 * edge <= seen ? size / 2 : Math.min(Math.max(at, seen / 2 - edge), size + edge - seen / 2);
     camera.k = Math.min(1, Math.max(readable, camera.k));
-    camera.x = (one.x0 + one.x1) / 2;
-    camera.y = (one.y0 + one.y1) / 2;
+    camera.x = inside((one.x0 + one.x1) / 2, places.width, (right.width || 800) / camera.k);
+    camera.y = inside((one.y0 + one.y1) / 2, places.height, (right.height || 600) / camera.k);
     draw();
   }
   /// Keeps the camera after a step if a change is readable in the window.

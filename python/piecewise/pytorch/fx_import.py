@@ -225,8 +225,9 @@ class FxImport:
         views: t.Optional[t.Callable[[torch.fx.Graph], t.Mapping[torch.fx.Node, t.Any]]] = None,
         guarded: bool = True,
         place: torch.device = CPU,
+        keep_idle: bool = False,
     ):
-        """`owner` has the attributes that the graph reads; `static`: which arguments are weights. See Options.own_attention. `views`: see storage.shared_outputs. `guarded`: the graph is called only if PyTorch's guards hold. `place`: the device of its tensors."""
+        """`owner` has the attributes that the graph reads; `static`: which arguments are weights. See Options.own_attention. `views`: see storage.shared_outputs. `guarded`: the graph is called only if PyTorch's guards hold. `place`: the device of its tensors. `keep_idle`: import calls without an effect too, and those that no output reads."""
         self.graph = graph
         self._owner = owner
         self.symbols: t.Dict[str, t.Tuple[int, int]] = {}  # by symbol: the argument, and its dim; -1: the argument itself
@@ -241,7 +242,7 @@ class FxImport:
         self.results: t.List[torch.Tensor] = []  # fake tensors of computed results
         self._count = 0  # of arguments so far
         self._torch = _Torch(place)
-        self._graph = _piecewise.FxGraph(session, "torch", not own_attention, self._torch)
+        self._graph = _piecewise.FxGraph(session, "torch", not own_attention, keep_idle, self._torch)
         self._static = static
         self._guarded = guarded
         self._returned: t.Dict[torch.fx.Node, int] = {}

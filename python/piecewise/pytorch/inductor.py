@@ -387,7 +387,9 @@ class InductorPass(CustomGraphPass):
 
     def _rewrite(self, graph: torch.fx.Graph) -> Rewritten:
         """Changes the graph; explanations are made only when they are read."""
-        import_whole = functools.partial(FxImport, graph, graph.owning_module, self._session, own_attention=True)  # nothing here runs it
+        import_whole = functools.partial(
+            FxImport, graph, graph.owning_module, self._session, own_attention=True, keep_idle=True
+        )  # nothing here runs it
         result = seen(graph, self._session, self._rules, self._pipeline)
         whole = result is None
         result = result or import_whole().convert()
