@@ -98,11 +98,11 @@ class Loader {
     parse(name, name, std::string(file.text), root);
   }
 
-  Result<RuleSet> finish() {
+  Result<RuleSet> finish(OpBodies bodies = OpBodies::checked) {
     if (has_errors(out_)) return tl::unexpected<Diagnostics>(std::move(out_));
     keep_names_apart(*context_, files_, all_uses(), out_);
     if (has_errors(out_)) return tl::unexpected<Diagnostics>(std::move(out_));
-    auto rules = check_files(context_, std::move(files_), roots_);
+    auto rules = check_files(context_, std::move(files_), roots_, bodies);
     Diagnostics& found = rules ? rules->warnings : rules.error();
     found.insert(found.begin(), out_.begin(), out_.end());
     return rules;
@@ -294,7 +294,7 @@ Draft load_draft(const ContextPtr& context, const std::vector<std::string>& path
 
 namespace {
 
-Status read_op_library(const ContextPtr& context) {
+Status read_op_library(const ContextPtr& context, OpBodies bodies) {
   context->sources.add(std::string(kLibraryOps), "");
   Loader loader(context, {});
   for (const EmbeddedFile& file : embedded_rules()) {
@@ -303,7 +303,7 @@ Status read_op_library(const ContextPtr& context) {
   for (const EmbeddedFile& file : embedded_rules()) {
     if (file.path.starts_with("import/")) loader.library(file, false);
   }
-  PW_TRY(loader.finish());
+  PW_TRY(loader.finish(bodies));
   return {};
 }
 
@@ -311,17 +311,22 @@ Status read_op_library(const ContextPtr& context) {
 ContextPtr op_library() {
   static const ContextPtr one = [] {
     auto context = std::make_shared<Context>();
-    return read_op_library(context) ? context : nullptr;
+    return read_op_library(context, OpBodies::sound) ? context : nullptr;
   }();
   return one;
 }
 
 }  // namespace
 
+// The bodies of the library's ops are checked by a test, and not again whenever a program starts.
 Status load_op_library(const ContextPtr& context) {
   if (library_loaded(*context, kLibraryOps)) return {};
   if (const ContextPtr one = op_library(); one && fork_into(*context, *one)) return {};
-  return read_op_library(context);
+  return read_op_library(context, OpBodies::sound);
+}
+
+Status check_op_library() {
+  return read_op_library(std::make_shared<Context>(), OpBodies::checked);
 }
 
 }  // namespace pw

@@ -18,13 +18,13 @@
 namespace pw {
 namespace {
 
-void declare_ops(Context& context, const Program& program, Diagnostics& out) {
+void declare_ops(Context& context, const Program& program, OpBodies bodies, Diagnostics& out) {
   std::vector<OpId> declared;
   for (const ast::OpItem* item : program.ops) {
     const OpId id = declare_op(context, *item, out);
     if (id.valid()) declared.push_back(id);
   }
-  check_bodies(context, declared, out);
+  if (bodies == OpBodies::checked) check_bodies(context, declared, out);
 }
 
 void assign_ranks(RuleSet& set) {
@@ -52,12 +52,12 @@ Diagnostics without_repetitions(Diagnostics all) {
 
 RuleSet check_files(const ContextPtr& context, std::vector<ast::File> files,
                     const std::vector<bool>& root, Diagnostics& out,
-                    std::vector<InferredType>* types) {
+                    std::vector<InferredType>* types, OpBodies bodies) {
   RuleSet set;
   set.context = context;
   set.files = std::move(files);
   Program program = collect_program(set.files, root, out);
-  declare_ops(*context, program, out);
+  declare_ops(*context, program, bodies, out);
   declare_foreign(*context, program, out);
   settle_patterns(*context, program, out);
   check_dtype_names(program, out);
@@ -84,9 +84,9 @@ RuleSet check_files(const ContextPtr& context, std::vector<ast::File> files,
 }
 
 Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> files,
-                            const std::vector<bool>& root) {
+                            const std::vector<bool>& root, OpBodies bodies) {
   Diagnostics out;
-  RuleSet set = check_files(context, std::move(files), root, out, nullptr);
+  RuleSet set = check_files(context, std::move(files), root, out, nullptr, bodies);
   if (has_errors(out)) return tl::unexpected<Diagnostics>(std::move(out));
   set.warnings = std::move(out);
   return set;

@@ -2,6 +2,8 @@
 // lists the checks of a rule.
 #pragma once
 
+#include <cstdint>
+
 #include "dsl/program.hpp"
 #include "dsl/syntax/names.hpp"
 
@@ -9,15 +11,21 @@ namespace pw {
 
 struct InferredType;
 
+/// Whether the bodies of ops are checked, or known to be sound.
+enum class OpBodies : std::uint8_t { checked, sound };
+
 /// Checks files in load order, used ones first; `root` marks those that were named. Declares ops in
 /// the context.
 Result<RuleSet> check_files(const ContextPtr& context, std::vector<ast::File> files,
-                            const std::vector<bool>& root);
+                            const std::vector<bool>& root, OpBodies bodies = OpBodies::checked);
 /// Returns all rules that passed, whatever errors others have. Types of the rules of named files
 /// are added to `types`, unless it is null.
 RuleSet check_files(const ContextPtr& context, std::vector<ast::File> files,
                     const std::vector<bool>& root, Diagnostics& out,
-                    std::vector<InferredType>* types);
+                    std::vector<InferredType>* types, OpBodies bodies = OpBodies::checked);
+
+/// Checks the embedded op library, including the bodies of its ops, which load_op_library trusts.
+Status check_op_library();
 
 /// Input of a check of one rule. `rule` is null in checks of the text, which run even if no Rule
 /// could be built.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/check/check.hpp"
 #include "tests/catch.hpp"
 
 namespace {
@@ -41,4 +42,10 @@ TEST_CASE("embedded rules: the text is the file's, byte for byte", "[dsl]") {
     INFO(file.path);
     CHECK(file.text == read_file(fs::path("rules") / file.path));
   }
+}
+
+// Programs trust them when they start.
+TEST_CASE("embedded rules: bodies of ops fit their signatures", "[dsl]") {
+  const auto checked = pw::check_op_library();
+  if (!checked) FAIL(checked.error().front().message);
 }
