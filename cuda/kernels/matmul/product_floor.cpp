@@ -74,31 +74,44 @@ class FloorFinder {
     const double rows = std::min(tile.rows, static_cast<double>(shape_.rows));  // existing rows
     const double read = tile.count * (rows + tile.columns) * depth_bytes_;
     const double multiplied = 2 * tile.rows * tile.columns * depth_ * on_one;
+    const double memory = static_cast<double>(shape_.rows + shape_.columns) * depth_bytes_ /
+                          machine_.read_bandwidth();
+    const double cache = read / std::min(machine_.cache_bandwidth, blocks * machine_.cache_port());
+    const bool groups_fit = shape_.in_bytes != 1 && machine_.group_flops != 0;
+    // No time is less than its longest term, so most tiles are refused without a norm.
+    const double fastest = std::max(machine_.multiplied(flops_, 2 * kFullWarps),
+                                    groups_fit ? machine_.multiplied_by_groups(2 * kFullWarps) : 0);
+    if (!less_than_best(std::max({memory, cache, multiplied / fastest}), after)) return;
     // At `rate`, with the rows and columns of a step that are written to shared memory and loaded.
     const auto add_time = [&](double rate, double loaded) {
       const std::array<TimeTerm, 4> terms{{
-          {static_cast<double>(shape_.rows + shape_.columns) * depth_bytes_ /
-               machine_.read_bandwidth(),
-           "memory"},
-          {read / std::min(machine_.cache_bandwidth, blocks * machine_.cache_port()), "cache"},
+          {memory, "memory"},
+          {cache, "cache"},
           {loaded * depth_bytes_ * on_one / machine_.shared_bandwidth(), "shared memory"},
           {multiplied / rate, "mma"},
       }};
+      const TimeTerm most = longest(terms);
+      if (!less_than_best(most.seconds, after)) return;
       const double seconds = kReadLatency + combined(terms) + after;
-      if (seconds < best_.seconds) best_ = {seconds, longest(terms).name, cut};
+      if (seconds < best_.seconds) best_ = {seconds, most.name, cut};
     };
-    // Two blocks on one multiprocessor have twice the warps.
     const double copied = tile.rows + tile.columns;
-    for (int warps = 1; warps <= 2 * kFullWarps; ++warps)
-      add_time(machine_.multiplied(flops_, on_one > 1 ? 2 * kFullWarps : warps),
+    // Two blocks on one multiprocessor have twice the warps, so that it is always at its full rate,
+    // and more warps only load more.
+    const bool full = on_one > 1;
+    for (int warps = 1; warps <= (full ? 1 : 2 * kFullWarps); ++warps)
+      add_time(machine_.multiplied(flops_, full ? 2 * kFullWarps : warps),
                copied + 2 * std::sqrt(warps * tile.rows * tile.columns));
-    if (shape_.in_bytes == 1 || machine_.group_flops == 0) return;
+    if (!groups_fit) return;
     constexpr auto of_group = static_cast<double>(kGroupRows);
     const double groups = std::ceil(tile.rows / of_group);
     const double part = tile.rows / (groups * of_group);  // largest multiplied fraction
-    add_time(
-        part * machine_.multiplied_by_groups(on_one > 1 ? 2 * kFullWarps : kFullWarps * groups),
-        copied + tile.rows + groups * tile.columns);
+    add_time(part * machine_.multiplied_by_groups(full ? 2 * kFullWarps : kFullWarps * groups),
+             copied + tile.rows + groups * tile.columns);
+  }
+
+  [[nodiscard]] bool less_than_best(double longest_term, double after) const {
+    return kReadLatency + longest_term + after < best_.seconds;
   }
 
   const TensorMachine& machine_;
