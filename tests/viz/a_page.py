@@ -1,6 +1,5 @@
 """A page in a real browser, with the operations that its tests need."""
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
@@ -51,8 +50,12 @@ class Page(unittest.TestCase):
     def tab(self, name):
         self.driver.execute_script("tabs.open(arguments[0])", name)
 
+    def next_frame(self):
+        """Returns once all that is drawn by now is on the screen."""
+        self.driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()));")
+
     def shot(self, name):
-        time.sleep(0.2)  # the next frame
+        self.next_frame()
         self.driver.save_screenshot(str(SHOTS / f"{name}.png"))
 
     def on_screen(self, node):

@@ -39,7 +39,10 @@ def chromium(width=1400, height=900):
     ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    return webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+    driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+    driver.set_script_timeout(600)  # 30 seconds otherwise, which a large page takes beside other work
+    driver.set_page_load_timeout(600)
+    return driver
 
 
 def run(program, *arguments):

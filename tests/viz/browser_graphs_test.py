@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 import unittest
 from collections import Counter
 from pathlib import Path
@@ -345,7 +344,7 @@ class Questions(Page):
     def test_why_a_norm_was_not_fused(self):
         norm = self.ask("find('rms_norm')")
         self.driver.execute_script("stage.show({ node: arguments[0] })", norm)
-        time.sleep(0.2)
+        self.next_frame()
         self.click_node(norm)  # one click
         words = self.text("#why-not")
         self.assertRegex(words, r"rms_quant\S* matched 1 of \d nodes?, then stopped at \S+: .+\(N\d\d\)\.")

@@ -2,7 +2,6 @@
 """A page in a real browser: what is on the screen, stepping, searching, opening, comparing, and the keyboard alone."""
 import json
 import sys
-import time
 import unittest
 from pathlib import Path
 
@@ -176,7 +175,7 @@ class Rewritten(Page):
     def test_a_click_tells_where_a_node_came_from(self):
         node = self.ask("find('getitem_15')")
         self.driver.execute_script("stage.show({ node: arguments[0] })", node)
-        time.sleep(0.2)
+        self.next_frame()
         self.click_node(node)
         self.assertEqual(self.ask("picked()"), {"node": node})
         detail = self.text("#detail")

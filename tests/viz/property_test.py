@@ -287,7 +287,7 @@ def main():
     import subprocess
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--generated", type=int, default=200)
+    parser.add_argument("--generated", type=int, default=60)
     parser.add_argument("--folder", type=Path, action="append", default=[])
     given = parser.parse_args()
     require_chromium()
