@@ -163,8 +163,9 @@ class Page(unittest.TestCase):
     def test_the_same_place_stays_in_view_where_somebody_looked_around(self):
         frame = self.find("#right iframe")
         frame.click()
+        before = self.in_picture("location.hash")
         self.in_picture("piecewise.look(12, 34, 0.5)")
-        time.sleep(0.6)  # the page's address follows after 200 ms
+        wait_for(lambda: self.in_picture("location.hash") != before)  # the address follows after 200 ms
         self.write("// Change something", "// Change anything")
         self.settle()
         self.assertEqual(self.find("#right iframe"), frame)  # the picture is the same: it is not loaded again
