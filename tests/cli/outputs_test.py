@@ -144,9 +144,7 @@ class Files(ProgramTest):
 
     def end_while_writing(self, number, out):
         """Whether the program was ended by the signal while it wrote; it is, after a few tries at most."""
-        process = subprocess.Popen(
-            [BIN / "pwr", "export", self.path("large.json"), "-o", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        process = subprocess.Popen([BIN / "pwr", "export", self.path("large.json"), "-o", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         # It runs for a moment at a time, so that no load of the machine decides how often this program looks.
         while process.poll() is None:
             process.send_signal(signal.SIGSTOP)

@@ -40,7 +40,7 @@ def chromium(width=1400, height=900):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
-    driver.set_script_timeout(600)  # 30 seconds otherwise, which a large page takes beside other work
+    driver.set_script_timeout(600)  # the default of 30 seconds is too short for a large page on a busy machine
     driver.set_page_load_timeout(600)
     return driver
 
