@@ -169,15 +169,15 @@ void ThreadBlock::release_barrier() {
 
 void ThreadBlock::release_exchange(unsigned warp) {
   const unsigned first = warp * kWarp;
-  const Thread* leader = nullptr;
   const auto lanes = std::min<std::size_t>(kWarp, threads_.size() - first);
-  for (std::size_t lane = 0; lane < lanes; ++lane) {
+  const Thread* leader = nullptr;
+  for (std::size_t lane = lanes; lane-- > 0 && leader == nullptr;) {
     if (threads_[first + lane].state == State::exchanging) leader = &threads_[first + lane];
   }
   if (!leader) return;
   const unsigned mask = leader->mask;
   const int distance = leader->distance;
-  unsigned char values[kWarp][kMostExchanged] = {};
+  // Nothing is copied until all have come: this is called for each of them.
   for (unsigned lane = 0; lane < kWarp; ++lane) {
     if (!(mask >> lane & 1u)) continue;
     if (lane >= lanes) return;
@@ -185,6 +185,11 @@ void ThreadBlock::release_exchange(unsigned warp) {
     if (t.state != State::exchanging || t.mask != mask || t.distance != distance ||
         t.bytes != leader->bytes)
       return;
+  }
+  unsigned char values[kWarp][kMostExchanged] = {};
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    if (!(mask >> lane & 1u)) continue;
+    const Thread& t = threads_[first + lane];
     std::memcpy(values[lane], t.mine, static_cast<std::size_t>(t.bytes));
   }
   for (unsigned lane = 0; lane < lanes; ++lane) {
