@@ -53,7 +53,7 @@ void check_counts(const cuda::HostKernels& host, const Subject& s, const cuda::K
 void check_all(const std::vector<Subject>& subjects, const std::vector<std::int64_t>& rows) {
   std::vector<cuda::Kernel> kernels;
   for (const Subject& s : subjects) kernels.push_back(s.kernel);
-  const auto host = cuda::HostKernels::build(kernels);
+  const auto host = cached_kernels(kernels);
   if (!host) FAIL(host.error().front().message);
   for (const Subject& s : subjects) {
     for (std::int64_t n : rows) {
@@ -132,7 +132,7 @@ TEST_CASE("accesses: a row quantised by groups is read once, and its bits stay",
   check_all(all, {1, 5});
   std::vector<cuda::Kernel> kernels;
   for (const Subject& s : all) kernels.push_back(s.kernel);
-  const auto host = cuda::HostKernels::build(kernels);
+  const auto host = cached_kernels(kernels);
   if (!host) FAIL(host.error().front().message);
   for (const Subject& s : all) {
     INFO(s.name << "\n" << s.kernel.source);
@@ -157,7 +157,7 @@ TEST_CASE("accesses: with every schedule", "[cuda][accesses]") {
         "in x: bf16[n, 4096]  q, s = silu_and_mul_per_block_quant(x){group = 128}  out q, s"}) {
     const Subject s = of_text(context, text);
     const std::vector<cuda::Kernel> kernels = cuda::candidates(*s.program);
-    const auto host = cuda::HostKernels::build(kernels);
+    const auto host = cached_kernels(kernels);
     if (!host) FAIL(host.error().front().message);
     for (const cuda::Kernel& kernel : kernels) {
       INFO(kernel.source);
@@ -174,7 +174,7 @@ constexpr std::int64_t kQuery = 2;  // new tokens of sequences that decode
 struct Family {
   Family(const std::string& name, const std::string& quant, const std::string& pipeline,
          const cuda::HostDriverOptions& how, bool strict = true)
-      : context(library()), graph(make(name, quant)), driver(how), weights(graph, 7) {
+      : context(library()), graph(make(name, quant)), driver(cached(how)), weights(graph, 7) {
     RuleSet rules = need(load_rules(context, {"llm"}), *context);
     const Env params = need(bind_params(rules, {}), *context);
     if (!pipeline.empty()) need(run_pipeline(graph, rules, pipeline, params), *context);

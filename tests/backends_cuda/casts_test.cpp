@@ -18,7 +18,7 @@ TEST_CASE("cuda: chains of casts have the interpreter's bits", "[cuda]") {
     INFO("seed " << seed << "\n" << chains.text);
     const Subject s = subject(context, "casts", "graph {\n" + chains.text + "\n}");
     const std::vector<cuda::Kernel> kernels{s.kernel};
-    const auto host = cuda::HostKernels::build(kernels);
+    const auto host = cached_kernels(kernels);
     if (!host) FAIL(host.error().front().message);
     CHECK(difference(run_kernel(*host, s, chains.inputs, {}),
                      run_interpreter(s, chains.inputs, {}, false)) == "");

@@ -117,7 +117,7 @@ void check_on_host(const StitchedGraph& pieces, std::int64_t n, bool automatic =
     }
   }
   REQUIRE(!kernels.empty());
-  const auto host = cuda::HostKernels::build(kernels);
+  const auto host = cached_kernels(kernels);
   if (!host) FAIL(host.error().front().message);
   std::uint64_t seed = 1;
   for (const Subject& s : subjects) {

@@ -10,6 +10,7 @@
 #include "backends/program.hpp"
 #include "base/hash.hpp"
 #include "base/try.hpp"
+#include "codegen/cache/cache.hpp"
 #include "dsl/dsl.hpp"
 #include "tensor/numerics.hpp"
 #include "tests/catch.hpp"
@@ -20,6 +21,21 @@ std::vector<double> values_of(const TensorView& view) {
   std::vector<double> out;
   for (std::int64_t i = 0; i < view.count(); ++i) out.push_back(load(view.dtype, view.data, i));
   return out;
+}
+
+CompileCache& kernel_cache() {
+  static CompileCache cache(CacheOptions::from_environment());
+  return cache;
+}
+
+cuda::HostDriverOptions cached(cuda::HostDriverOptions how) {
+  if (how.cache == nullptr) how.cache = &kernel_cache();
+  return how;
+}
+
+Result<cuda::HostKernels> cached_kernels(std::span<const cuda::Kernel> kernels,
+                                         std::string_view extra) {
+  return cuda::HostKernels::build(kernels, extra, &kernel_cache());
 }
 
 ContextPtr library() {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/kernel.hpp"
+#include "cuda/device/host_driver.hpp"
 #include "cuda/device/host_run.hpp"
 #include "tensor/tensor.hpp"
 #include "tests/catch.hpp"
@@ -25,6 +26,14 @@ T need(Result<T> result, const Context& context) {
   if (!result) FAIL(render(result.error(), context.sources));
   return std::move(*result);
 }
+
+/// Compiled kernels, which all tests of a machine share, as its programs do.
+CompileCache& kernel_cache();
+/// The options of an emulated device whose kernels are compiled once.
+cuda::HostDriverOptions cached(cuda::HostDriverOptions how = {});
+/// Kernels for the host, compiled once.
+Result<cuda::HostKernels> cached_kernels(std::span<const cuda::Kernel> kernels,
+                                         std::string_view extra = {});
 
 /// A context with the op library.
 ContextPtr library();

@@ -58,7 +58,7 @@ void check_mutants(const std::vector<Subject>& subjects) {
     }
   }
   REQUIRE(!mutants.empty());
-  const auto host = cuda::HostKernels::build(kernels);
+  const auto host = cached_kernels(kernels);
   if (!host) FAIL(host.error().front().message);
   // Enough rows that a maximum is not always on the right side; m fills all lanes.
   const Symbols symbols{{"n", 29}, {"m", 2003}};
@@ -98,7 +98,7 @@ std::string fault_of(const std::string& body, int threads, std::uint64_t seed = 
       "extern \"C\" __global__ void k(long long rows) { const int t = (int)threadIdx.x; "
       "(void)rows; (void)t;\n" +
       body + "\n}\n";
-  const auto host = cuda::HostKernels::build(std::span(&kernel, 1));
+  const auto host = cached_kernels(std::span(&kernel, 1));
   if (!host) FAIL(host.error().front().message);
   const std::int64_t rows = 1;
   const auto done = host->run("k", {}, std::span(&rows, 1), seed);

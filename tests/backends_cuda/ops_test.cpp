@@ -56,7 +56,7 @@ void check_bits(const std::vector<Subject>& all, std::initializer_list<std::int6
   }
   std::vector<cuda::Kernel> kernels;
   for (const Subject& s : all) kernels.push_back(s.kernel);
-  const auto host = cuda::HostKernels::build(kernels);
+  const auto host = cached_kernels(kernels);
   if (!host) FAIL(host.error().front().message);
   std::uint64_t seed = 1;
   for (const Subject& s : all) {
@@ -85,7 +85,7 @@ TEST_CASE("kernels: run on the host, each op gives the interpreter's bits", "[cu
     WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
     return;
   }
-  const auto host = cuda::HostKernels::build(kernels);
+  const auto host = cached_kernels(kernels);
   if (!host) FAIL(host.error().front().message);
   std::uint64_t seed = 1;
   for (const Subject& s : all) {
@@ -115,7 +115,7 @@ TEST_CASE("kernels: what has no elements is not written", "[cuda]") {
     INFO(text);
     const Subject s = subject(context, text, fmt::format("graph {{ {} }}", text));
     REQUIRE(s.program);
-    const auto host = cuda::HostKernels::build(std::span(&s.kernel, 1));
+    const auto host = cached_kernels(std::span(&s.kernel, 1));
     REQUIRE(host);
     auto inputs = inputs_of(s.graph, {}, 5);
     std::vector<Tensor> results;
@@ -196,7 +196,7 @@ TEST_CASE("kernels: a square is one product, rounded once", "[cuda][diff]") {
     WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
     return;
   }
-  const auto host = cuda::HostKernels::build(std::span(&s.kernel, 1));
+  const auto host = cached_kernels(std::span(&s.kernel, 1));
   if (!host) FAIL(host.error().front().message);
   const Symbols symbols{{"n", 300}};
   const auto inputs = inputs_of(s.graph, symbols, 7);

@@ -104,7 +104,7 @@ TEST_CASE("tuning: a plan has the tile that was found, and its own kernel where 
     cuda::HostDriverOptions how;
     how.arch = "sm_90";
     how.libraries = libraries;
-    const cuda::HostDriver driver(how);
+    const cuda::HostDriver driver(cached(how));
     cuda::ProgramOptions options;
     options.tensor_cores = true;
     options.sizes = {{{"n", 64}}};
@@ -169,7 +169,7 @@ TEST_CASE("tuning: a library call is timed where the device takes it", "[cuda]")
   const auto seconds = [&](bool libraries) {
     cuda::HostDriverOptions how;
     how.libraries = libraries;
-    cuda::HostDriver driver(how);
+    cuda::HostDriver driver(cached(how));
     return cuda::measure_library(driver, graph, products[0].nodes, {{"n", 3}});
   };
   const auto there = seconds(true);

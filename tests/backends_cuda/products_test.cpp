@@ -130,7 +130,7 @@ TEST_CASE("products: on a device they are library calls, replayed with the host'
     INFO(text);
     Products subject(text);
     const auto driver = device.driver();
-    cuda::HostDriver host;
+    cuda::HostDriver host(cached());
     const auto there = subject.runtime(*driver), here = subject.runtime(host);
     CHECK(there->notes().empty());
     const cuda::RuntimeCounters& c = there->counters();
@@ -210,7 +210,7 @@ TEST_CASE("products: a plan's workspace is taken as it is, or refused where it i
   if (!device.present()) return;
   Products subject(kLinear);
   const auto driver = device.driver();
-  cuda::HostDriver host;
+  cuda::HostDriver host(cached());
   const auto first = subject.runtime(*driver);
   const MemoryPlan memory = first->memory();
   CHECK(memory.workspace_bytes == driver->workspace_bytes());
@@ -251,7 +251,7 @@ TEST_CASE("products: one that the library has no algorithm for at some size runs
   // The device that stands in has none for 3 rows of 13 columns; 3 is not a requested size.
   Products subject("in x: f32[n, 24], w: f32[24, 13]  y = mm(x, w)  out y");
   const auto driver = device.driver();
-  cuda::HostDriver host;
+  cuda::HostDriver host(cached());
   const auto there = subject.runtime(*driver), here = subject.runtime(host);
   CHECK(there->counters().executables == 4);
   const int before = device.products();
@@ -338,7 +338,7 @@ TEST_CASE("products: a call reads b as it is stored, with the interpreter's bits
   for (const char* text : {kLinear, kScaled}) {
     INFO(text);
     Products subject(text);
-    cuda::HostDriver host;
+    cuda::HostDriver host(cached());
     const auto runtime = subject.runtime(host, true);
     const cuda::RecordedGraph graph = need(runtime->record(PieceId(0), 4), *subject.context);
     CHECK(calls(graph) == graph.nodes.size());
@@ -370,7 +370,7 @@ TEST_CASE("products: a transposition that something else reads too is run, and r
       "in x: f32[n, 6], w: f32[6, 6], v: f32[6, 6]\n"
       "wt = transpose(w){dim0 = 0, dim1 = 1}  y = mm(x, wt)\n"
       "same = transpose(v){dim0 = 0, dim1 = 0}  z = mm(x, same)  out y, wt, z");
-  cuda::HostDriver host;
+  cuda::HostDriver host(cached());
   const auto runtime = subject.runtime(host, true);
   const cuda::RecordedGraph graph = need(runtime->record(PieceId(0), 4), *subject.context);
   for (const cuda::LaunchNode& n : graph.nodes)

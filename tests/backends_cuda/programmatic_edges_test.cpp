@@ -164,7 +164,7 @@ struct EdgesBench {
     return graph;
   }
 
-  HostDriver driver;
+  HostDriver driver{cached()};
   const std::string waits = right().name, chain = right_chain().name, paged = right_paged().name;
   /// Memory that nodes read and write, then that between the products of chains, then their state.
   static constexpr std::size_t kPassed = 5, kState = 6;

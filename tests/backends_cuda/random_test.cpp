@@ -218,7 +218,7 @@ void check_all(std::uint64_t first, std::uint64_t count) {
     programs.push_back(program_of(context, seed));
     for (const cuda::Kernel& k : programs.back().kernels) kernels.push_back(k);
   }
-  const auto host = cuda::HostKernels::build(kernels);
+  const auto host = cached_kernels(kernels);
   if (!host) FAIL(host.error().front().message);
   for (const Program& p : programs) check(*host, p);
   std::size_t fused = 0;

@@ -101,7 +101,7 @@ TEST_CASE("schedule: each gives the interpreter's bits", "[cuda][diff]") {
     all.push_back(subject(context, text, fmt::format("graph {{ {} }}", text)));
     kernels.push_back(all.back().kernel);
   }
-  const auto host = cuda::HostKernels::build(kernels);
+  const auto host = cached_kernels(kernels);
   if (!host) FAIL(host.error().front().message);
   std::uint64_t seed = 1;
   for (const Subject& s : all) {
@@ -133,7 +133,7 @@ TEST_CASE("schedule: many reductions take turns in shared memory", "[cuda][diff]
     WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
     return;
   }
-  const auto host = cuda::HostKernels::build(std::span(&s.kernel, 1));
+  const auto host = cached_kernels(std::span(&s.kernel, 1));
   if (!host) FAIL(host.error().front().message);
   const Symbols symbols{{"n", 2}};
   const auto inputs = inputs_of(s.graph, symbols, 11);
@@ -194,7 +194,7 @@ TEST_CASE("schedule: a rule of one's own with `fuse` gets one kernel, and nothin
     WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
     return;
   }
-  const auto host = cuda::HostKernels::build(std::span(&s.kernel, 1));
+  const auto host = cached_kernels(std::span(&s.kernel, 1));
   if (!host) FAIL(host.error().front().message);
   const Symbols symbols{{"n", 5}};
   const auto inputs = inputs_of(s.graph, symbols, 3);

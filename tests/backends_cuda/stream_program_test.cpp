@@ -109,7 +109,7 @@ TEST_CASE("a stream's program: the emulator computes what eager computes", "[cud
     return;
   }
   const Case c;
-  cuda::HostDriver driver;
+  cuda::HostDriver driver(cached());
   CHECK(cuda::StreamProgram::unsupported(c.graph, driver, {c.symbols}).empty());
   const auto program = need(cuda::StreamProgram::make(c.graph, driver, {c.symbols}), *c.context);
   const auto call = need(program->at(c.symbols), *c.context);
@@ -141,7 +141,7 @@ TEST_CASE("a stream's program: what a device cannot run is named", "[cuda]") {
   })",
                                        "g"),
                            *context);
-  const cuda::HostDriver driver;
+  const cuda::HostDriver driver(cached());
   const auto found = cuda::StreamProgram::unsupported(graph, driver, {{}});
   REQUIRE(found.size() == 2);
   CHECK(found[0].node == "z");
@@ -163,7 +163,7 @@ TEST_CASE("a stream's program: launched and captured through the CUDA driver", "
   const auto driver = library.driver();
   const auto program = need(cuda::StreamProgram::make(c.graph, *driver, {c.symbols}), *c.context);
   for (const cuda::Kernel& kernel : program->kernels()) loaded_kernels.emplace(kernel.name, kernel);
-  auto built = need(cuda::HostKernels::build(program->kernels()), *c.context);
+  auto built = need(cached_kernels(program->kernels()), *c.context);
   running_kernels = &built;
   const auto call = need(program->at(c.symbols), *c.context);
   const Memory memory(c, *call);

@@ -31,7 +31,7 @@ TEST_CASE("tensor cores: mma has the documented fragments and adds k ascending",
   const std::vector<Instruction> all = instructions();
   std::vector<cuda::Kernel> kernels;
   for (const Instruction& instruction : all) kernels.push_back(instruction.kernel);
-  const auto host = cuda::HostKernels::build(kernels);
+  const auto host = cached_kernels(kernels);
   REQUIRE(host);
   Random random(7);
   for (const Instruction& instruction : all) {
@@ -65,7 +65,7 @@ TEST_CASE("tensor cores: wgmma takes matrices as documented, and adds k ascendin
   const std::vector<GroupInstruction> all = group_instructions();
   std::vector<cuda::Kernel> kernels;
   for (const GroupInstruction& instruction : all) kernels.push_back(instruction.kernel);
-  const auto host = cuda::HostKernels::build(kernels);
+  const auto host = cached_kernels(kernels);
   if (!host) FAIL(host.error().front().message);
   Random random(9);
   for (const GroupInstruction& instruction : all) {
@@ -98,7 +98,7 @@ TEST_CASE("tensor cores: ldmatrix gives each lane the documented part of four ma
           "[cuda][tensor]") {
   if (host_compiler().empty()) return;
   const std::vector<cuda::Kernel> kernels{matrix_loads()};
-  const auto host = cuda::HostKernels::build(kernels);
+  const auto host = cached_kernels(kernels);
   REQUIRE(host);
   alignas(16) std::uint16_t in[256];
   for (int i = 0; i < 256; ++i) in[i] = static_cast<std::uint16_t>(i * 257);
@@ -209,7 +209,7 @@ void check_ragged_products(std::size_t count, std::uint64_t seed) {
   const std::vector<RaggedProduct> products = ragged_products(library(), count, random);
   std::vector<cuda::Kernel> kernels;
   for (const RaggedProduct& p : products) kernels.push_back(p.kernels.product);
-  const auto host = cuda::HostKernels::build(kernels);
+  const auto host = cached_kernels(kernels);
   if (!host) FAIL(host.error().front().message);
   for (std::size_t i = 0; i < products.size(); ++i)
     check_product(products[i], *host, seed + i, random.below(1000));
@@ -243,7 +243,7 @@ TEST_CASE("tensor cores: a plan takes them where no library is, but not in stric
     cuda::HostDriverOptions how;
     how.arch = arch;
     how.libraries = libraries;
-    const cuda::HostDriver driver(how);
+    const cuda::HostDriver driver(cached(how));
     cuda::ProgramOptions options;
     options.tensor_cores = allowed;
     const auto program = need(cuda::make_program(graph, *eager, driver, options), *context);
@@ -273,7 +273,7 @@ TEST_CASE("tensor cores: an extra or missing access differs from the prediction"
   REQUIRE(made->sums);
   const Tensor x(DType::bf16, {40, 264}), w(DType::bf16, {264, 72}), y(DType::bf16, {40, 72});
   const auto as_foretold = [&](const cuda::Kernel& kernel) {
-    const auto host = cuda::HostKernels::build({&kernel, 1});
+    const auto host = cached_kernels({&kernel, 1});
     REQUIRE(host);
     PieceMemory memory(*context, *made, {{"n", 40}});
     const std::vector<void*> pointers = memory.pointers({x.data(), w.data()}, y.data());
@@ -339,8 +339,8 @@ TEST_CASE("tensor cores: blocks that run at the same time wait for each other, a
                              "static thread_local int pw_turn;\nstatic int pw_found;\n"
                              "extern \"C\" void pw_take_turn(int turn) { pw_turn = turn; }\n"
                              "extern \"C\" int pw_times_found() { return pw_found; }\n");
-    const auto host = cuda::HostKernels::build({&made->product, 1});
-    const auto many = cuda::HostKernels::build({&at_once, 1});
+    const auto host = cached_kernels({&made->product, 1});
+    const auto many = cached_kernels({&at_once, 1});
     REQUIRE(host);
     if (!many) FAIL(many.error().front().message);
     const auto take_turn = reinterpret_cast<void (*)(int)>(many->symbol("pw_take_turn"));
@@ -384,7 +384,7 @@ TEST_CASE("tensor cores: without a barrier or a wait a product is refused or wro
   const Symbols symbols{{"n", 40}};
   const std::vector<Tensor> inputs = inputs_of(graph, symbols, 3);
   const auto result = [&](const cuda::Kernel& k) -> std::string {
-    const auto host = cuda::HostKernels::build({&k, 1});
+    const auto host = cached_kernels({&k, 1});
     REQUIRE(host);
     const Tensor out(DType::bf16, {40, 64});
     const auto done =

@@ -66,7 +66,7 @@ TEST_CASE("tuning: every candidate gives the interpreter's bits", "[cuda][diff]"
     CHECK(all.size() > 3);
     kernels.insert(kernels.end(), all.begin(), all.end());
   }
-  const auto host = cuda::HostKernels::build(kernels);
+  const auto host = cached_kernels(kernels);
   if (!host) FAIL(host.error().front().message);
   for (Subject& s : subjects) {
     const Symbols symbols{{"n", 5}};
@@ -231,7 +231,7 @@ TEST_CASE("tuning: where there is a device, candidates are timed on it", "[cuda]
   cuda::CompileReport report;
   report.context = s.graph.context_ptr();
   report.kernels.push_back({s.kernel, *s.program, "class_0", 1, {}});
-  cuda::HostDriver host;
+  cuda::HostDriver host(cached());
   cuda::TuneOptions options;
   options.tokens = {3};
   options.device = &host;

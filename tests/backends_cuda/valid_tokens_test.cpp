@@ -152,7 +152,7 @@ void check_runner(const PlannedRows& planned, Backend& backend, bool strict) {
 void check_runtime(const PlannedRows& planned, const cuda::HostDriverOptions& how) {
   const bool captures = !how.refuse_graph;
   INFO("on the driver, " << (captures ? "captured" : "launched"));
-  cuda::HostDriver driver(how);
+  cuda::HostDriver driver(cached(how));
   cuda::RuntimeOptions options;
   options.strict = true;
   auto runtime =

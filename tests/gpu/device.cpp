@@ -7,6 +7,7 @@
 #include "codegen/toolchain.hpp"
 #include "cuda/device/cuda_driver.hpp"
 #include "cuda/device/preparing_driver.hpp"
+#include "tests/backends_cuda/kernel_run.hpp"
 
 namespace pw::test {
 namespace {
@@ -34,7 +35,7 @@ std::unique_ptr<cuda::Driver> open(bool strict) {
   if (preparing())
     return std::make_unique<cuda::PreparingDriver>(
         environment("PW_GPU_CUBINS"), cuda::Target{environment("PW_GPU_PREPARE"), strict}, true);
-  return std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.libraries = false});
+  return std::make_unique<cuda::HostDriver>(cached({.libraries = false}));
 }
 
 /// Before main, so that the whole program is one skip.
@@ -49,7 +50,7 @@ cuda::Driver& device() { return *kDriver; }
 
 cuda::Driver& device_with_libraries() {
   static const std::unique_ptr<cuda::Driver> driver =
-      on_host() ? std::make_unique<cuda::HostDriver>() : open_device(false, true);
+      on_host() ? std::make_unique<cuda::HostDriver>(cached()) : open_device(false, true);
   return *driver;
 }
 
