@@ -42,6 +42,8 @@ py::dict capture(std::uint64_t address, const std::string& name, const std::stri
   out["topology"] = summary.topology;
   out["critical_path"] = summary.longest.nodes.size();
   out["known_bytes"] = summary.known_bytes;
+  out["kernels_in_bodies"] = summary.kernels_in_bodies;
+  out["unknown_bodies"] = summary.unknown_bodies;
   out["programmatic_edges"] = summary.programmatic_edges;
   out["could_be_programmatic"] = summary.candidates.size();
   return out;

@@ -414,7 +414,7 @@ class CudaDriver::GraphMaker {
                            "the driver has no loops in graphs; CUDA 12.4 or later is required"));
     PW_TRY(state_.check(f.graph_condition(&condition_, to, state_.context, 1, kAssignDefault),
                         "add a condition to " + graph_.name));
-    CudaLoop loop;
+    CudaConditional loop;
     loop.condition = condition_;
     loop.context = state_.context;
     void* added = nullptr;

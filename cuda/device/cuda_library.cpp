@@ -53,6 +53,7 @@ std::string fill(CudaGraphQueries& f, void* library) {
   optional(f.edges, "cuGraphGetEdges_v2");
   optional(f.function_name, "cuFuncGetName");
   optional(f.kernel_name, "cuKernelGetName");
+  optional(f.conditional, "cuGraphNodeGetParams");
   find(f.nodes, "cuGraphGetNodes");
   find(f.plain_edges, "cuGraphGetEdges");
   find(f.node_type, "cuGraphNodeGetType");

@@ -38,17 +38,17 @@ struct CudaEdge {  ///< CUgraphEdgeData
   unsigned char reserved[5] = {};
 };
 
-struct CudaLoop {  ///< CUgraphNodeParams of a loop: a conditional node
-  int type = 13;   ///< CU_GRAPH_NODE_TYPE_CONDITIONAL
+struct CudaConditional {  ///< CUgraphNodeParams of a conditional node; a loop unless changed
+  int type = 13;          ///< CU_GRAPH_NODE_TYPE_CONDITIONAL
   int reserved[3] = {};
   std::uint64_t condition = 0;
-  int kind = 1;             ///< CU_GRAPH_COND_TYPE_WHILE
+  int kind = 1;             ///< CUgraphConditionalNodeType: if, while, switch
   unsigned bodies = 1;      ///< number of graphs
   void** body = nullptr;    ///< set to the graphs, which the driver owns
   void* context = nullptr;  ///< the current context
   unsigned char rest[208] = {};
 };
-static_assert(sizeof(CudaLoop) == 256);
+static_assert(sizeof(CudaConditional) == 256);
 
 /// Driver functions; each returns a CUresult, 0 for success.
 struct CudaFunctions {
@@ -90,7 +90,7 @@ struct CudaFunctions {
   int (*graph_condition)(std::uint64_t*, void*, void*, unsigned,
                          unsigned) = nullptr;  ///< optional: 12.4
   int (*graph_loop)(void**, void*, void* const*, const CudaEdge*, std::size_t,
-                    CudaLoop*) = nullptr;  ///< optional: 12.4
+                    CudaConditional*) = nullptr;  ///< optional: 12.4
   int (*graph_instantiate)(void**, void*, unsigned long long) = nullptr;
   int (*graph_upload)(void*, void*) = nullptr;
   int (*graph_launch)(void*, void*) = nullptr;
@@ -125,6 +125,7 @@ struct CudaGraphQueries {
   int (*fill)(void*, CudaFill*) = nullptr;
   int (*child)(void*, void**) = nullptr;
   int (*allocation)(void*, CudaAllocation*) = nullptr;
+  int (*conditional)(void*, CudaConditional*) = nullptr;  ///< optional: 13.2
   int (*error_name)(int, const char**) = nullptr;
 };
 

@@ -1,9 +1,11 @@
 #include "cuda/device/graph_reader.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -137,6 +139,7 @@ class GraphReader {
     const auto kind = static_cast<LaunchKind>(type);
     out.nodes[place].kind = kind;
     if (kind == LaunchKind::graph) return add_child(node, place, into, depth);
+    if (kind == LaunchKind::conditional) return add_conditional(node, place, into, depth);
     out.edges.insert(out.edges.end(), into.begin(), into.end());
     return kind == LaunchKind::kernel ? fill_kernel(node, out.nodes[place])
                                       : fill_bytes(node, out.nodes[place]);
@@ -178,18 +181,52 @@ class GraphReader {
     return {};
   }
 
-  /// Makes the node that holds a graph the end of that graph's nodes.
   Status add_child(void* node, std::uint32_t place, const std::vector<CapturedEdge>& into,
                    int depth) {
     void* child = nullptr;
     PW_TRY(check(f_.child(node, &child), "cuGraphChildGraphNodeGetGraph"));
-    Places before;
+    return add_graphs({&child, 1}, place, into, depth);
+  }
+
+  Status add_conditional(void* node, std::uint32_t place, const std::vector<CapturedEdge>& into,
+                         int depth) {
+    constexpr int kNotSupported = 801;  // CUDA_ERROR_NOT_SUPPORTED
+    CudaConditional read;
+    const int code = f_.conditional == nullptr ? kNotSupported : f_.conditional(node, &read);
+    if (code == kNotSupported) {  // its bodies are missing
+      out.edges.insert(out.edges.end(), into.begin(), into.end());
+      return {};
+    }
+    PW_TRY(check(code, "cuGraphNodeGetParams"));
+    if (read.kind < 0 || read.kind >= static_cast<int>(kConditionKinds) || read.body == nullptr ||
+        read.bodies == 0 || read.bodies > kMostNodes)
+      return fail(error_in(out.name, "PW1262",
+                           fmt::format("a conditional node of unknown type {} with {} bodies",
+                                       read.kind, read.bodies)));
+    out.nodes[place].condition =
+        CapturedCondition{static_cast<ConditionKind>(read.kind), read.bodies};
+    return add_graphs({read.body, read.bodies}, place, into, depth);
+  }
+
+  /// Makes the node that holds graphs the end of their nodes.
+  Status add_graphs(std::span<void* const> graphs, std::uint32_t place,
+                    const std::vector<CapturedEdge>& into, int depth) {
+    Places before, ends;
     for (const CapturedEdge& e : into) before.push_back(e.from);
-    const std::size_t begin = out.nodes.size();
-    const Places ends = PW_TRY(add_graph(child, before, depth + 1));
-    for (std::size_t i = begin; i < out.nodes.size(); ++i)
-      if (!out.nodes[i].inside) out.nodes[i].inside = place;
-    for (const std::uint32_t end : ends.empty() ? before : ends) out.edges.push_back({end, place});
+    for (std::uint32_t body = 0; body < graphs.size(); ++body) {
+      const std::size_t begin = out.nodes.size();
+      const Places last = PW_TRY(add_graph(graphs[body], before, depth + 1));
+      for (std::size_t i = begin; i < out.nodes.size(); ++i) {
+        if (out.nodes[i].inside) continue;
+        out.nodes[i].inside = place;
+        out.nodes[i].body = body;
+      }
+      const Places& through = last.empty() ? before : last;
+      ends.insert(ends.end(), through.begin(), through.end());
+    }
+    std::sort(ends.begin(), ends.end());
+    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+    for (const std::uint32_t end : ends) out.edges.push_back({end, place});
     return {};
   }
 

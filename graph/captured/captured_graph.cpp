@@ -20,6 +20,17 @@ constexpr std::string_view kKindNames[kLaunchKinds] = {
     "wait_event", "record_event", "signal_semaphore", "wait_semaphore", "allocate", "free",
     "batch",      "conditional"};
 
+constexpr std::string_view kConditionNames[kConditionKinds] = {"if", "while", "switch"};
+
+/// Returns for each node whether it is in a body of a conditional node, at any depth.
+std::vector<bool> in_bodies(const CapturedLaunches& graph) {
+  std::vector<bool> out(graph.nodes.size());
+  for (std::size_t n = out.size(); n-- > 0;)  // what holds a node follows it
+    if (const auto inside = graph.nodes[n].inside)
+      out[n] = graph.nodes[*inside].kind == LaunchKind::conditional || out[*inside];
+  return out;
+}
+
 /// Returns true if the node occupies the device or the host; others only order the rest.
 bool does_work(LaunchKind kind) {
   return kind == LaunchKind::kernel || kind == LaunchKind::memcpy || kind == LaunchKind::memset ||
@@ -72,15 +83,27 @@ std::uint64_t edge_hash(const CapturedEdge& e) {
   return (std::uint64_t{e.programmatic} << 16) | (std::uint64_t{e.from_port} << 8) | e.to_port;
 }
 
+/// Hashes each node alone: its kind, kernel, and condition, and the kinds of graphs that it is in.
+std::vector<std::uint64_t> node_hashes(const CapturedLaunches& graph) {
+  std::vector<std::uint64_t> own(graph.nodes.size());
+  for (std::size_t n = own.size(); n-- > 0;) {
+    const CapturedNode& node = graph.nodes[n];
+    own[n] = combine(static_cast<std::uint64_t>(node.kind), hash_text(node.name));
+    if (node.condition)
+      own[n] = combine(combine(own[n], static_cast<std::uint64_t>(node.condition->kind)),
+                       node.condition->bodies);
+    if (node.inside) own[n] = combine(combine(own[n], own[*node.inside]), node.body);
+  }
+  return own;
+}
+
 /// Hashes each node with all that it depends on and all that depends on it. The hashes of nodes and
 /// edges, sorted, are the graph's.
 std::string topology_of(const CapturedLaunches& graph, const Adjacency& before,
                         const Adjacency& after) {
   const std::size_t count = graph.nodes.size();
-  std::vector<std::uint64_t> own(count), down(count), up(count), around;
-  for (std::size_t n = 0; n < count; ++n)
-    own[n] =
-        combine(static_cast<std::uint64_t>(graph.nodes[n].kind), hash_text(graph.nodes[n].name));
+  const std::vector<std::uint64_t> own = node_hashes(graph);
+  std::vector<std::uint64_t> down(count), up(count), around;
   const auto hash_with = [&](std::uint64_t seed) {
     std::sort(around.begin(), around.end());
     for (const std::uint64_t h : around) seed = combine(seed, h);
@@ -104,11 +127,17 @@ std::string topology_of(const CapturedLaunches& graph, const Adjacency& before,
   return fmt::format("{:016x}", hash_with(count));
 }
 
-std::vector<KernelCount> kernels_of(const CapturedLaunches& graph) {
+std::vector<KernelCount> kernels_of(const CapturedLaunches& graph,
+                                    const std::vector<bool>& in_body) {
   std::map<std::string_view, KernelCount> counts;
-  for (const CapturedNode& n : graph.nodes) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const CapturedNode& n = graph.nodes[i];
     if (n.kind != LaunchKind::kernel) continue;
     KernelCount& count = counts[n.name];
+    if (in_body[i]) {
+      ++count.in_bodies;
+      continue;
+    }
     ++count.launches;
     std::uint64_t threads = 1;
     for (const auto& extents : {n.grid, n.block})
@@ -121,7 +150,7 @@ std::vector<KernelCount> kernels_of(const CapturedLaunches& graph) {
     out.push_back(std::move(count));
   }
   std::stable_sort(out.begin(), out.end(), [](const KernelCount& a, const KernelCount& b) {
-    return a.launches > b.launches;
+    return a.launches + a.in_bodies > b.launches + b.in_bodies;
   });
   return out;
 }
@@ -190,7 +219,9 @@ class Builder {
     };
     const bool kernel = node.kind == LaunchKind::kernel;
     if (kernel) put("block", extents(node.block));
+    if (node.condition) put("bodies", std::int64_t{node.condition->bodies});
     if (node.bytes) put("bytes", static_cast<std::int64_t>(*node.bytes));
+    if (node.condition) put("condition", std::string(name(node.condition->kind)));
     if (kernel) put("grid", extents(node.grid));
     if (kernel && node.name != base) put("kernel", node.name);
     if (!programmatic.empty()) put("programmatic", std::move(programmatic));
@@ -198,12 +229,22 @@ class Builder {
     return context_.attributes.intern(std::move(list));
   }
 
-  /// Returns the graphs that a node is in, outermost first: "graph_7.graph_3".
+  /// Returns the graphs that a node is in, outermost first: "while.7.graph.3". Pictures draw a
+  /// group for a name with a number.
   [[nodiscard]] std::string group_of(const CapturedNode& node) const {
     std::string out;
-    for (auto at = node.inside; at; at = captured_.nodes[*at].inside)
-      out = fmt::format("graph_{}{}{}", *at, out.empty() ? "" : ".", out);
+    for (const CapturedNode* at = &node; at->inside; at = &captured_.nodes[*at->inside])
+      out = fmt::format("{}.{}{}{}", graph_name(*at), *at->inside, out.empty() ? "" : ".", out);
     return out;
+  }
+
+  /// Returns what the graph is that a node is directly in.
+  [[nodiscard]] std::string graph_name(const CapturedNode& node) const {
+    const auto& condition = captured_.nodes[*node.inside].condition;
+    if (!condition) return std::string(name(LaunchKind::graph));
+    if (condition->kind == ConditionKind::choice) return fmt::format("case_{}", node.body);
+    const bool otherwise = condition->kind == ConditionKind::if_else && node.body == 1;
+    return otherwise ? "else" : std::string(name(condition->kind));
   }
 
   Context& context_;
@@ -216,6 +257,9 @@ class Builder {
 }  // namespace
 
 std::string_view name(LaunchKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+std::string_view name(ConditionKind kind) {
+  return kConditionNames[static_cast<std::size_t>(kind)];
+}
 
 bool sort_topologically(CapturedLaunches& graph) {
   const std::size_t count = graph.nodes.size();
@@ -255,17 +299,22 @@ CapturedSummary summary_of(const CapturedLaunches& graph) {
   for (const CapturedNode& n : graph.nodes) {
     ++out.kinds[static_cast<std::size_t>(n.kind)];
     out.known_bytes += n.bytes.value_or(0);
+    out.unknown_bodies += n.kind == LaunchKind::conditional && !n.condition ? 1 : 0;
   }
-  out.kernels = kernels_of(graph);
+  out.kernels = kernels_of(graph, in_bodies(graph));
+  for (const KernelCount& k : out.kernels) out.kernels_in_bodies += k.in_bodies;
   out.longest = longest_path(graph, before,
                              [](const CapturedNode& n) { return does_work(n.kind) ? 1u : 0u; });
   out.heaviest =
       longest_path(graph, before, [](const CapturedNode& n) { return n.bytes.value_or(0); });
-  const auto is_kernel = [&](std::uint32_t n) { return graph.nodes[n].kind == LaunchKind::kernel; };
+  const auto may = [&](const CapturedNode& from, const CapturedNode& to) {
+    return from.kind == LaunchKind::kernel && to.kind == LaunchKind::kernel &&
+           from.inside == to.inside && from.body == to.body;
+  };
   for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
     const CapturedEdge& edge = graph.edges[e];
     out.programmatic_edges += edge.programmatic ? 1 : 0;
-    if (!edge.programmatic && is_kernel(edge.from) && is_kernel(edge.to) &&
+    if (!edge.programmatic && may(graph.nodes[edge.from], graph.nodes[edge.to]) &&
         before.of(edge.to).size() == 1)
       out.candidates.push_back(e);
   }

@@ -1,6 +1,7 @@
 // A captured CUDA graph: what its nodes launch and their dependencies, as the driver reports them.
 // Nodes are in topological order. Graphs inside graphs are flattened: the node that holds one
-// follows that graph's nodes, and depends on its last ones.
+// follows that graph's nodes, and depends on its last ones. A conditional node holds a graph for
+// each of its bodies, which run as its condition chooses.
 #pragma once
 
 #include <array>
@@ -35,6 +36,20 @@ enum class LaunchKind : std::uint8_t {
 inline constexpr std::size_t kLaunchKinds = 14;
 [[nodiscard]] std::string_view name(LaunchKind kind);
 
+/// How a value chooses what runs, numbered as CUgraphConditionalNodeType: the first body if it is
+/// not 0, else the second one; the only body while it is not 0; the body of that number.
+enum class ConditionKind : std::uint8_t { if_else, loop, choice };
+inline constexpr std::size_t kConditionKinds = 3;
+/// Returns "if", "while" or "switch".
+[[nodiscard]] std::string_view name(ConditionKind kind);
+
+struct CapturedCondition {
+  ConditionKind kind = ConditionKind::if_else;
+  std::uint32_t bodies = 1;
+
+  friend bool operator==(const CapturedCondition&, const CapturedCondition&) = default;
+};
+
 struct CapturedNode {
   LaunchKind kind = LaunchKind::empty;
   std::string name;  ///< of a kernel, demangled; empty if the driver does not report it
@@ -43,6 +58,9 @@ struct CapturedNode {
   std::optional<std::uint64_t> bytes;   ///< moved, set, or allocated; unknown for kernels
   std::string label;                    ///< the program's own annotation; may be empty
   std::optional<std::uint32_t> inside;  ///< the node that holds the graph of this one
+  /// Set for a conditional node whose bodies the driver reports.
+  std::optional<CapturedCondition> condition = {};
+  std::uint32_t body = 0;  ///< its number, if `inside` is a conditional node
 
   friend bool operator==(const CapturedNode&, const CapturedNode&) = default;
 };
@@ -70,8 +88,9 @@ struct CapturedLaunches {
 
 struct KernelCount {
   std::string name;
-  std::uint64_t launches = 0;
-  std::uint64_t threads = 0;  ///< of all launches
+  std::uint64_t launches = 0;   ///< of one replay, without those in bodies of conditional nodes
+  std::uint64_t threads = 0;    ///< of all these launches
+  std::uint64_t in_bodies = 0;  ///< nodes in bodies of conditional nodes
 };
 
 /// A longest path by some weight.
@@ -82,12 +101,16 @@ struct CriticalPath {
 
 struct CapturedSummary {
   std::array<std::uint64_t, kLaunchKinds> kinds = {};  ///< number of nodes by kind
+  /// Kernel nodes in bodies of conditional nodes: a replay launches them any number of times.
+  std::uint64_t kernels_in_bodies = 0;
+  std::uint64_t unknown_bodies = 0;  ///< conditional nodes whose bodies are missing
   std::uint64_t programmatic_edges = 0;
   std::uint64_t known_bytes = 0;
-  std::vector<KernelCount> kernels;  ///< most launches first, then by name
+  std::vector<KernelCount> kernels;  ///< most nodes first, then by name
   CriticalPath longest;              ///< by number of nodes that do work
   CriticalPath heaviest;             ///< by bytes; empty if none are known
-  /// Edges between two kernels that could be programmatic: the only dependency of the later one.
+  /// Edges between two kernels of one graph that could be programmatic: the only dependency of the
+  /// later one.
   std::vector<std::uint32_t> candidates;  ///< indices of edges
   /// Hash of kinds, kernel names and edges, whatever the order of nodes. Graphs with the same hash
   /// are one class; grids and bytes may differ.
@@ -103,7 +126,8 @@ struct CapturedSummary {
 /// parameters: `elementwise_kernel` for `void at::native::elementwise_kernel<4>(int)`.
 [[nodiscard]] std::string short_kernel_name(std::string_view demangled);
 
-/// Builds a graph of opaque ops, one for each node, whose operands are its dependencies.
+/// Builds a graph of opaque ops, one for each node, whose operands are its dependencies. Nodes of a
+/// graph inside the graph form a group.
 [[nodiscard]] Result<Graph> graph_of(const ContextPtr& context, const CapturedLaunches& captured);
 
 /// Writes `piecewise.captured/1`, a line for each node and edge, with the summary.

@@ -34,7 +34,11 @@ std::string print(const CapturedNode& n) {
   if (n.shared_bytes != 0) out += fmt::format(R"(, "shared_bytes": {})", n.shared_bytes);
   if (n.bytes) out += fmt::format(R"(, "bytes": {})", *n.bytes);
   if (!n.label.empty()) out += ", \"label\": " + json::quoted(n.label);
+  if (n.condition)
+    out += fmt::format(R"(, "condition": "{}", "bodies": {})", name(n.condition->kind),
+                       n.condition->bodies);
   if (n.inside) out += fmt::format(R"(, "inside": {})", *n.inside);
+  if (n.body != 0) out += fmt::format(R"(, "body": {})", n.body);
   return out + "}";
 }
 
@@ -65,16 +69,19 @@ std::string print(const CapturedLaunches& graph, const CapturedSummary& summary)
       kinds.push_back(
           fmt::format("\"{}\": {}", name(static_cast<LaunchKind>(k)), summary.kinds[k]));
   for (const KernelCount& k : summary.kernels)
-    kernels.push_back(fmt::format(R"({{"name": {}, "launches": {}, "threads": {}}})",
-                                  json::quoted(k.name), k.launches, k.threads));
+    kernels.push_back(
+        fmt::format(R"({{"name": {}, "launches": {}, "threads": {}, "in_bodies": {}}})",
+                    json::quoted(k.name), k.launches, k.threads, k.in_bodies));
   return fmt::format(
       "{{\"nodes\": {}, \"edges\": {}, \"programmatic_edges\": {}, \"known_bytes\": {}, "
+      "\"kernels_in_bodies\": {}, \"unknown_bodies\": {}, "
       "\"topology\": \"{}\",\n \"kinds\": {{{}}},\n \"kernels\": [{}],\n"
       " \"critical_path\": {},\n \"critical_path_bytes\": {},\n"
       " \"could_be_programmatic\": [{}]}}",
       graph.nodes.size(), graph.edges.size(), summary.programmatic_edges, summary.known_bytes,
-      summary.topology, fmt::join(kinds, ", "), fmt::join(kernels, ",\n  "), print(summary.longest),
-      print(summary.heaviest), fmt::join(summary.candidates, ", "));
+      summary.kernels_in_bodies, summary.unknown_bodies, summary.topology, fmt::join(kinds, ", "),
+      fmt::join(kernels, ",\n  "), print(summary.longest), print(summary.heaviest),
+      fmt::join(summary.candidates, ", "));
 }
 
 // ---- reading
@@ -163,8 +170,10 @@ class Reader {
     }
     CapturedNode& n = graph_.nodes.emplace_back();
     if (!check_.expect(tree, Kind::object, place)) return;
-    check_.known_keys(
-        tree, {"kind", "name", "grid", "block", "shared_bytes", "bytes", "label", "inside"}, place);
+    check_.known_keys(tree,
+                      {"kind", "name", "grid", "block", "shared_bytes", "bytes", "label",
+                       "condition", "bodies", "inside", "body"},
+                      place);
     kind(tree, place, n);
     take(tree, "name", place, n.name);
     take(tree, "grid", place, n.grid);
@@ -172,7 +181,38 @@ class Reader {
     take(tree, "shared_bytes", place, n.shared_bytes);
     take(tree, "bytes", place, n.bytes);
     take(tree, "label", place, n.label);
+    condition(tree, place, n);
     take(tree, "inside", place, n.inside);
+    take(tree, "body", place, n.body);
+  }
+
+  void condition(const Tree& tree, const Pointer& place, CapturedNode& n) {
+    const Tree* given = tree.find("condition");
+    if (given == nullptr) {
+      if (tree.find("bodies") != nullptr)
+        check_.error(place / "bodies", kForm, "bodies without a condition");
+      return;
+    }
+    std::string text;
+    take(tree, "condition", place, text);
+    CapturedCondition read;
+    take(tree, "bodies", place, read.bodies);
+    std::size_t kind = 0;
+    while (kind < kConditionKinds && text != name(static_cast<ConditionKind>(kind))) ++kind;
+    if (kind == kConditionKinds) {
+      if (given->kind == Kind::string)
+        check_.error(place / "condition", kForm, "a condition is if, while or switch");
+      return;
+    }
+    read.kind = static_cast<ConditionKind>(kind);
+    constexpr std::uint32_t kMost[kConditionKinds] = {2, 1, kMostNodes};
+    const std::uint32_t most = kMost[kind];
+    if (read.bodies < 1 || read.bodies > most)
+      check_.error(place / "bodies", kForm,
+                   fmt::format("the number of bodies of `{}` must be in 1 … {}", text, most));
+    if (n.kind != LaunchKind::conditional)
+      check_.error(place / "condition", kForm, "only a conditional node has a condition");
+    n.condition = read;
   }
 
   void kind(const Tree& tree, const Pointer& place, CapturedNode& n) {
@@ -217,10 +257,16 @@ class Reader {
     const Pointer nodes = kTop / "nodes", edges = kTop / "edges";
     for (std::size_t i = 0; i < count; ++i) {
       const auto inside = graph_.nodes[i].inside;
-      if (inside &&
-          (*inside <= i || *inside >= count || graph_.nodes[*inside].kind != LaunchKind::graph))
+      const bool later = inside && *inside > i && *inside < count;
+      const auto* const condition =
+          later && graph_.nodes[*inside].condition ? &*graph_.nodes[*inside].condition : nullptr;
+      if (inside && condition == nullptr &&
+          !(later && graph_.nodes[*inside].kind == LaunchKind::graph))
         check_.error(nodes / i / "inside", kForm,
-                     fmt::format("node {} is not a later node of kind graph", *inside));
+                     fmt::format("node {} is not a later node that holds graphs", *inside));
+      else if (graph_.nodes[i].body >= (condition != nullptr ? condition->bodies : 1))
+        check_.error(nodes / i / "body", kForm,
+                     fmt::format("there is no body {} around the node", graph_.nodes[i].body));
     }
     for (std::size_t i = 0; i < graph_.edges.size(); ++i) {
       const CapturedEdge& e = graph_.edges[i];

@@ -38,16 +38,22 @@ class CapturedReport {
 
  private:
   [[nodiscard]] std::string verdict() const {
-    if (summary_.count(LaunchKind::kernel) == 0)
-      return captured_.nodes.empty() ? "an empty graph: nothing was captured"
-                                     : "no kernels: a replay launches none";
+    if (captured_.nodes.empty()) return "an empty graph: nothing was captured";
+    if (summary_.count(LaunchKind::kernel) == 0 && summary_.unknown_bodies == 0)
+      return "no kernels: a replay launches none";
     std::vector<std::string> kinds;
     for (std::size_t k = 0; k < kLaunchKinds; ++k)
       if (summary_.kinds[k] != 0)
         kinds.push_back(fmt::format("{} {}", summary_.kinds[k], name(static_cast<LaunchKind>(k))));
-    return fmt::format("{}; {}; critical path: {}; class {}", fmt::join(kinds, ", "),
+    return fmt::format("{}; {}; critical path: {}; class {}{}", fmt::join(kinds, ", "),
                        counted(captured_.edges.size(), "edge"),
-                       counted(summary_.longest.nodes.size(), "node"), summary_.topology);
+                       counted(summary_.longest.nodes.size(), "node"), summary_.topology,
+                       summary_.unknown_bodies == 0 ? "" : "; " + unknown_bodies());
+  }
+
+  [[nodiscard]] std::string unknown_bodies() const {
+    return fmt::format("the driver does not report the bodies of {} (CUDA 13.2 or later does)",
+                       counted(summary_.unknown_bodies, "conditional node"));
   }
 
   /// Adds the rows to a section, and a line that counts those left out.
@@ -65,14 +71,22 @@ class CapturedReport {
     std::map<std::string_view, std::string_view> labels;
     for (const CapturedNode& node : captured_.nodes)
       if (!node.label.empty()) labels[node.name] = node.label;
+    const bool bodies = summary_.kernels_in_bodies != 0;
     std::vector<std::string> columns = {"launches", "threads", "kernel"};
+    if (bodies) columns.emplace_back("in bodies");
     if (!labels.empty()) columns.emplace_back("computes");
+    if (bodies)
+      out.items.emplace_back(ReportText{
+          {"A kernel in a body of a conditional node is launched each time that body runs. These "
+           "launches are not counted; “in bodies” counts the nodes."}});
+    if (summary_.unknown_bodies != 0) out.items.emplace_back(ReportText{{unknown_bodies()}});
     add_rows(out, {columns, {}, "Launches of one replay, by kernel"}, summary_.kernels.size(),
              [&](std::size_t i) {
                const KernelCount& k = summary_.kernels[i];
                std::vector<std::string> row = {std::to_string(k.launches),
                                                std::to_string(k.threads),
                                                k.name.empty() ? "unknown name" : k.name};
+               if (bodies) row.emplace_back(std::to_string(k.in_bodies));
                if (!labels.empty()) row.emplace_back(labels[k.name]);
                return row;
              });

@@ -192,11 +192,10 @@ class Lens:
         for graph in graphs:
             if "topology" not in graph:
                 continue
-            kernels = graph["kinds"].get("kernel", 0)
-            known = classes.setdefault(
-                graph["topology"],
-                {"class": len(classes) + 1, "topology": graph["topology"], "graphs": 0, "kernels": kernels, "replays": 0, "launches": 0},
-            )
+            bodies = graph["kernels_in_bodies"]  # launched an unknown number of times
+            kernels = graph["kinds"].get("kernel", 0) - bodies
+            counts = {"graphs": 0, "kernels": kernels, "kernels_in_bodies": bodies, "replays": 0, "launches": 0}
+            known = classes.setdefault(graph["topology"], {"class": len(classes) + 1, "topology": graph["topology"], **counts})
             known["graphs"] += 1
             known["replays"] += graph["replays"]
             known["launches"] += graph["replays"] * kernels
@@ -228,6 +227,9 @@ def _table(columns: _t.Sequence[str], rows: _t.Iterable[_t.Sequence[str]]) -> st
     return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
 
 
+_CLASS_COLUMNS = ["class", "graphs", "kernels a replay", "in bodies", "replays", "launches without bodies", "topology"]
+
+
 def _number(value: _t.Optional[float], scale: float = 1, digits: int = 0) -> str:
     return "" if value is None else f"{value * scale:,.{digits}f}"
 
@@ -235,14 +237,15 @@ def _number(value: _t.Optional[float], scale: float = 1, digits: int = 0) -> str
 def _row(graph: _Record) -> _t.List[str]:
     name = html.escape(graph["name"])
     if "topology" not in graph:
-        return [name, f'<span class="none">{html.escape(graph.get("failure", "it is being read"))}</span>', *[""] * 13]
+        return [name, f'<span class="none">{html.escape(graph.get("failure", "it is being read"))}</span>', *[""] * 14]
     kinds = graph["kinds"]
     kernels = kinds.get("kernel", 0)
     return [
         f'<a href="{name}.html">{name}</a>',
         str(graph["class"]),
         _number(graph["nodes"]),
-        _number(kernels) if kernels else '<span class="none">no kernels</span>',
+        _number(kernels) if kernels or graph["unknown_bodies"] else '<span class="none">no kernels</span>',
+        "unknown" if graph["unknown_bodies"] else _number(graph["kernels_in_bodies"]),
         _number(kinds.get("memcpy", 0)),
         _number(kinds.get("memset", 0)),
         _number(graph["edges"]),
@@ -260,22 +263,22 @@ def _row(graph: _Record) -> _t.List[str]:
 def _page(overview: _t.Dict[str, _t.Any]) -> str:
     graphs, classes = overview["graphs"], overview["classes"]
     read = [graph for graph in graphs if "topology" in graph]
-    without = sum(not graph["kinds"].get("kernel") for graph in read)
+    without = sum(not graph["kinds"].get("kernel") and not graph["unknown_bodies"] for graph in read)
     total = {key: sum(graph[key] or 0 for graph in graphs) for key in ("capture_s", "instantiate_s", "reserved_bytes")}
     summary = (
         f"{len(graphs)} captured graphs in {len(classes)} classes of equal topology, {without} without kernels; "
         f"capture {total['capture_s']:.2f} s, instantiation {total['instantiate_s']:.2f} s, "
         f"{total['reserved_bytes']:,} bytes reserved while capturing; PyTorch {overview['torch']}"
     )
-    columns = ["graph", "class", "nodes", "kernels", "memcpy", "memset", "edges", "critical path", "could be programmatic"]
+    columns = ["graph", "class", "nodes", "kernels", "in bodies", "memcpy", "memset", "edges", "critical path", "could be programmatic"]
     columns += ["known bytes", "reserved bytes", "pool", "capture ms", "instantiate ms", "replays"]
-    rows = [[str(known[key]) for key in ("class", "graphs", "kernels", "replays", "launches", "topology")] for known in classes]
+    rows = [[str(known[key]) for key in ("class", "graphs", "kernels", "kernels_in_bodies", "replays", "launches", "topology")] for known in classes]
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Captured CUDA graphs</title>\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         f"<style>{_STYLE}</style></head><body>\n<h1>Captured CUDA graphs</h1>\n<p>{html.escape(summary)}</p>\n"
         f"<h2>Graphs</h2>\n{_table(columns, map(_row, graphs))}\n"
-        f"<h2>Classes</h2>\n{_table(['class', 'graphs', 'kernels a replay', 'replays', 'kernel launches', 'topology'], rows)}\n"
+        f"<h2>Classes</h2>\n{_table(_CLASS_COLUMNS, rows)}\n"
         "</body></html>\n"
     )
 

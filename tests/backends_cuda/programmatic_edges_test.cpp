@@ -4,6 +4,7 @@
 
 #include "base/hash.hpp"
 #include "codegen/toolchain.hpp"
+#include "cuda/device/graph_reader.hpp"
 #include "cuda/device/host_driver.hpp"
 #include "cuda/device/nvrtc.hpp"
 #include "cuda/kernels/matmul/streamed_product.hpp"
@@ -399,6 +400,15 @@ TEST_CASE("loops: the driver runs a graph until its last kernel ends the loop", 
   order_nodes(graph);
   auto executable = driver->instantiate(graph);
   REQUIRE(executable);
+  auto* const made = device.function<void*(std::size_t)>("stand_in_executable")(0);
+  const auto read =
+      cuda::read_captured_graph(reinterpret_cast<std::uint64_t>(made), "passes", device.path());
+  REQUIRE(read);
+  REQUIRE(read->nodes.size() == 3);
+  CHECK(read->nodes[2].condition == CapturedCondition{ConditionKind::loop, 1});
+  for (const std::size_t n : {0, 1}) CHECK(read->nodes[n].inside == 2u);
+  CHECK(summary_of(*read).kernels.at(0).launches == 0);
+  CHECK(summary_of(*read).kernels.at(0).in_bodies == 1);
   for (const std::int64_t replays : {1, 2}) {
     REQUIRE((*executable)->replay());
     std::int64_t words[2] = {};

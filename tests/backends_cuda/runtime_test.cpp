@@ -11,7 +11,9 @@
 #include "backends/program.hpp"
 #include "base/hash.hpp"
 #include "codegen/toolchain.hpp"
+#include "cuda/device/graph_reader.hpp"
 #include "cuda/device/host_driver.hpp"
+#include "cuda/device/nvrtc.hpp"
 #include "cuda/many_steps.hpp"
 #include "dsl/dsl.hpp"
 #include "models/generate.hpp"
@@ -19,6 +21,7 @@
 #include "splitter/plan_text.hpp"
 #include "tensor/kv_cache.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/backends_cuda/stand_in.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;
@@ -919,4 +922,46 @@ TEST_CASE("runtime: steps that no loop runs are launched one by one, and the rea
       return note.starts_with("steps are launched one by one: ");
     }));
   }
+}
+
+TEST_CASE("runtime: a loop of steps is captured as a conditional node with one body",
+          "[cuda][lens]") {
+  const StandIn device;
+  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  if (!device.present() || !nvrtc.present()) {
+    WARN("SKIPPED: no C++ compiler or no NVRTC");
+    return;
+  }
+  device.function<void(int (*)(const char*), void (*)(const char*, const std::uint64_t*))>(
+      "stand_in_kernels")([](const char*) { return 0; }, [](const char*, const std::uint64_t*) {});
+  const auto driver = device.driver();
+  const Model model = decoder("greedy");
+  const Planned planned(model);
+  Weights weights(planned.graph, 7);
+  const auto runtime =
+      need(cuda::Runtime::make(planned.pieces, planned.graph, planned.plan, *driver, early(20)),
+           *planned.context);
+  need(runtime->load(weights), *planned.context);
+  need(runtime->capture(), *planned.context);
+  const auto executable = device.function<void*(std::size_t)>("stand_in_executable");
+  std::set<std::uint64_t> steps, bodies;  // numbers of kernels
+  for (std::size_t i = 0; void* made = executable(i); ++i) {
+    const auto read =
+        cuda::read_captured_graph(reinterpret_cast<std::uint64_t>(made), "g", device.path());
+    REQUIRE(read);
+    const CapturedSummary summary = summary_of(*read);
+    const std::uint64_t kernels = summary.count(LaunchKind::kernel);
+    if (summary.count(LaunchKind::conditional) == 0) {
+      CHECK(summary.kernels_in_bodies == 0);
+      steps.insert(kernels);
+      continue;
+    }
+    CHECK(summary.kernels_in_bodies == kernels);
+    CHECK(read->nodes.back().condition == CapturedCondition{ConditionKind::loop, 1});
+    for (std::size_t n = 0; n + 1 < read->nodes.size(); ++n) CHECK(read->nodes[n].inside);
+    bodies.insert(kernels);
+  }
+  CHECK(runtime->counters().loops == model.sizes.size());
+  REQUIRE(!bodies.empty());
+  for (const std::uint64_t kernels : bodies) CHECK(steps.count(kernels - 1) == 1);
 }

@@ -39,7 +39,9 @@ struct Node {
   Graph* child = nullptr;
   Facts facts;
   std::vector<bool> programmatic;  // dependencies, as far as any is
-  std::uint64_t condition = 0;     // the child is the body of a loop with this condition
+  std::uint64_t condition = 0;     // of a conditional node
+  int condition_kind = 0;          // CUgraphConditionalNodeType
+  std::vector<Graph*> bodies;
 };
 /// Has its nodes, and those the graphs in them.
 struct Graph {
@@ -47,6 +49,7 @@ struct Graph {
   ~Graph() {
     for (Node* n : nodes) {
       delete n->child;
+      for (Graph* body : n->bodies) delete body;
       delete n;
     }
   }
@@ -79,6 +82,7 @@ Graph* copy_of(const Graph* graph) {
     auto* copy = new Node(*n);
     for (Node*& before : copy->after) before = copies.at(before);
     if (copy->child != nullptr) copy->child = copy_of(copy->child);
+    for (Graph*& body : copy->bodies) body = copy_of(body);
     copies[n] = copy;
     out->nodes.push_back(copy);
   }
@@ -90,7 +94,7 @@ struct Flat {
   std::vector<size_t> after;
 };
 
-void run_loop(const Node* loop);
+void run_conditional(const Node* node);
 
 /// The nodes of a graph that begins after others, those in its graphs too; the number of what ends
 /// it.
@@ -102,7 +106,7 @@ size_t flatten(const Graph* graph, std::vector<size_t> first, std::vector<Flat>&
     for (const Node* before : n->after) after.push_back(end.at(before));
     if (n->condition != 0) {
       end[n] = out.size();
-      out.push_back({[n] { run_loop(n); }, after});
+      out.push_back({[n] { run_conditional(n); }, after});
     } else if (n->child != nullptr) {
       end[n] = flatten(n->child, after, out);
     } else {
@@ -117,13 +121,18 @@ size_t flatten(const Graph* graph, std::vector<size_t> first, std::vector<Flat>&
 
 void replay(const Graph* graph);
 
+bool reports_bodies = true;
+auto& executables = *new std::vector<Graph*>;  // alive, oldest first
+
 /// Conditions by handle; a launch sets them to what they were created with.
 auto& begun_with = *new std::map<std::uint64_t, unsigned>;
 
-void run_loop(const Node* loop) {
-  auto* condition = reinterpret_cast<unsigned*>(loop->condition);
-  *condition = begun_with.at(loop->condition);
-  while (*condition != 0) replay(loop->child);
+void run_conditional(const Node* node) {
+  auto* condition = reinterpret_cast<unsigned*>(node->condition);
+  *condition = begun_with.at(node->condition);
+  while (node->condition_kind == 1 && *condition != 0) replay(node->bodies[0]);
+  const size_t chosen = node->condition_kind == 0 ? *condition == 0 : *condition;
+  if (node->condition_kind != 1 && chosen < node->bodies.size()) replay(node->bodies[chosen]);
 }
 
 void replay(const Graph* graph) {
@@ -343,14 +352,27 @@ int cuGraphAddNode_v2(Node** out, Graph* graph, Node* const* after, const void*,
   static_assert(sizeof(Loop) == 256, "CUgraphNodeParams");
   for (const long long word : loop->rest)
     if (word != 0) return 1;
-  if (loop->type != 13 || loop->kind != 1 || loop->size != 1 || begun_with.count(loop->handle) == 0) return 1;
+  if (loop->type != 13 || loop->kind < 0 || loop->kind > 2 || begun_with.count(loop->handle) == 0) return 1;
+  if (loop->size == 0 || (loop->kind != 2 && loop->size + loop->kind > 2)) return 1;
   void* node = nullptr;
-  add(&node, graph, after, count, [] {}, new Graph, {13});
+  add(&node, graph, after, count, [] {}, nullptr, {13});
   *out = static_cast<Node*>(node);
   (*out)->condition = loop->handle;
-  loop->graphs = &(*out)->child;
+  (*out)->condition_kind = loop->kind;
+  while ((*out)->bodies.size() < loop->size) (*out)->bodies.push_back(new Graph);
+  loop->graphs = (*out)->bodies.data();
   return 0;
 }
+int cuGraphNodeGetParams(Node* node, Loop* out) {
+  if (!reports_bodies) return 801;  // CUDA_ERROR_NOT_SUPPORTED
+  if (node->facts.kind != 13) return 1;
+  *out = {13, {}, node->condition, node->condition_kind, static_cast<unsigned>(node->bodies.size()), node->bodies.data()};
+  return 0;
+}
+/// Answers queries of conditional nodes as drivers before CUDA 13.2 do.
+void stand_in_hides_bodies(int hidden) { reports_bodies = hidden == 0; }
+/// The executables that are alive, oldest first, or null.
+Graph* stand_in_executable(size_t number) { return number < executables.size() ? executables[number] : nullptr; }
 int cuGraphAddEmptyNode(void** out, Graph* graph, Node* const* after, size_t count) {
   return add(out, graph, after, count, [] {}, nullptr, {5});
 }
@@ -417,13 +439,18 @@ int cuGraphMemsetNodeGetParams(const Node* node, Fill* out) {
 int cuGraphChildGraphNodeGetGraph(const Node* node, Graph** out) { *out = node->child; return node->child == nullptr; }
 int cuGraphMemAllocNodeGetParams(const Node*, void*) { return 1; }
 int cuGraphInstantiateWithFlags(void** out, const Graph* graph, unsigned long long) {
-  *out = copy_of(graph);
+  executables.push_back(copy_of(graph));
+  *out = executables.back();
   --open_graphs;
   return 0;
 }
 int cuGraphUpload(void*, Stream* s) { return at_once(s, [] {}); }
 int cuGraphLaunch(const Graph* graph, Stream* s) { return at_once(s, [&] { replay(graph); }); }
-int cuGraphExecDestroy(Graph* graph) { delete graph; return 0; }
+int cuGraphExecDestroy(Graph* graph) {
+  executables.erase(std::remove(executables.begin(), executables.end(), graph), executables.end());
+  delete graph;
+  return 0;
+}
 }
 )";
 

@@ -1,6 +1,7 @@
 // Captured graphs: classes, critical paths, and their file format.
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "base/hash.hpp"
 #include "graph/captured/captured_graph.hpp"
@@ -9,6 +10,33 @@
 using namespace pw;
 
 namespace {
+
+/// Makes some nodes conditional, around nodes before them.
+void add_bodies(CapturedLaunches& graph, Random& random) {
+  for (std::uint32_t n = 1; n < graph.nodes.size(); ++n) {
+    if (random.below(4) != 0) continue;
+    graph.nodes[n] = {};
+    graph.nodes[n].kind = LaunchKind::conditional;
+    if (random.below(5) == 0) continue;  // its bodies are unknown
+    graph.nodes[n].condition = CapturedCondition{ConditionKind::choice, 2};
+    for (std::uint32_t m = n; m-- > 0 && random.below(4) != 0;) {
+      if (graph.nodes[m].inside) continue;
+      graph.nodes[m].inside = n;
+      graph.nodes[m].body = static_cast<std::uint32_t>(random.below(2));
+      const auto has = [&](const CapturedEdge& e) { return e.from == m && e.to == n; };
+      if (std::none_of(graph.edges.begin(), graph.edges.end(), has)) graph.edges.push_back({m, n});
+    }
+  }
+  std::sort(graph.edges.begin(), graph.edges.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.to, a.from) < std::tie(b.to, b.from);
+  });
+}
+
+bool in_body(const CapturedLaunches& graph, const CapturedNode& node) {
+  if (!node.inside) return false;
+  const CapturedNode& around = graph.nodes[*node.inside];
+  return around.kind == LaunchKind::conditional || in_body(graph, around);
+}
 
 /// A random graph whose nodes are in topological order.
 CapturedLaunches random_graph(std::uint64_t seed) {
@@ -26,6 +54,7 @@ CapturedLaunches random_graph(std::uint64_t seed) {
     for (std::uint32_t from = 0; from < n; ++from)
       if (random.below(3) == 0) out.edges.push_back({from, n, random.below(5) == 0, 0, 0});
   }
+  add_bodies(out, random);
   return out;
 }
 
@@ -36,7 +65,10 @@ CapturedLaunches shuffled(const CapturedLaunches& graph, Random& random) {
   CapturedLaunches out;
   out.name = graph.name;
   out.nodes.resize(place.size());
-  for (std::size_t n = 0; n < place.size(); ++n) out.nodes[place[n]] = graph.nodes[n];
+  for (std::size_t n = 0; n < place.size(); ++n) {
+    CapturedNode& node = out.nodes[place[n]] = graph.nodes[n];
+    if (node.inside) node.inside = place[*node.inside];
+  }
   for (CapturedEdge e : graph.edges) {
     e.from = place[e.from];
     e.to = place[e.to];
@@ -70,6 +102,8 @@ TEST_CASE("captured graphs: a class does not depend on the order of nodes", "[gr
     const CapturedSummary one = summary_of(graph), two = summary_of(shuffled(graph, random));
     CHECK(one.topology == two.topology);
     CHECK(one.kinds == two.kinds);
+    CHECK(one.kernels_in_bodies == two.kernels_in_bodies);
+    CHECK(one.unknown_bodies == two.unknown_bodies);
     CHECK(one.candidates.size() == two.candidates.size());
     CHECK(one.longest.weight == two.longest.weight);
     CHECK(one.heaviest.weight == two.heaviest.weight);
@@ -88,8 +122,14 @@ TEST_CASE("captured graphs: a changed edge or kernel makes another class", "[gra
     resized.nodes.back().grid = {7, 7, 7};
     resized.nodes.front().bytes = 12345;
     CHECK(summary_of(resized).topology == topology);
-    if (graph.edges.empty()) continue;
     CapturedLaunches other = graph;
+    for (CapturedNode& node : other.nodes) {
+      if (node.condition) node.condition->kind = ConditionKind::if_else;
+      if (node.inside) node.body ^= 1;
+    }
+    CHECK((summary_of(other).topology != topology) == (other != graph));
+    if (graph.edges.empty()) continue;
+    other = graph;
     other.edges[seed % graph.edges.size()].programmatic ^= true;
     CHECK(summary_of(other).topology != topology);
     other = graph;
@@ -117,11 +157,25 @@ TEST_CASE("captured graphs: critical paths and candidates are those of the defin
       const CapturedEdge& edge = graph.edges[e];
       const auto into = std::count_if(graph.edges.begin(), graph.edges.end(),
                                       [&](const CapturedEdge& o) { return o.to == edge.to; });
-      if (!edge.programmatic && into == 1 && graph.nodes[edge.from].kind == LaunchKind::kernel &&
-          graph.nodes[edge.to].kind == LaunchKind::kernel)
+      const CapturedNode &from = graph.nodes[edge.from], &to = graph.nodes[edge.to];
+      if (!edge.programmatic && into == 1 && from.kind == LaunchKind::kernel &&
+          to.kind == LaunchKind::kernel && from.inside == to.inside && from.body == to.body)
         candidates.push_back(e);
     }
     CHECK(summary.candidates == candidates);
+    std::uint64_t outside = 0, inside = 0, launches = 0, in_bodies = 0, unknown = 0;
+    for (const CapturedNode& node : graph.nodes) {
+      if (node.kind == LaunchKind::kernel) ++(in_body(graph, node) ? inside : outside);
+      unknown += node.kind == LaunchKind::conditional && !node.condition ? 1 : 0;
+    }
+    for (const KernelCount& kernel : summary.kernels) {
+      launches += kernel.launches;
+      in_bodies += kernel.in_bodies;
+    }
+    CHECK(launches == outside);
+    CHECK(in_bodies == inside);
+    CHECK(summary.kernels_in_bodies == inside);
+    CHECK(summary.unknown_bodies == unknown);
   }
 }
 
@@ -136,6 +190,36 @@ TEST_CASE("captured graphs: files read back to the same graph and bytes", "[grap
   }
   CHECK(looks_like_captured(captured_to_json({})));
   CHECK(captured_from_json(captured_to_json({}), "g.json").value() == CapturedLaunches{});
+}
+
+TEST_CASE("captured graphs: nodes of a graph inside the graph form a group", "[graph][lens]") {
+  CapturedLaunches graph;
+  graph.name = "g";
+  graph.nodes.resize(8);
+  for (const std::uint32_t n : {0, 1, 2, 4, 6}) {
+    graph.nodes[n].kind = LaunchKind::kernel;
+    graph.nodes[n].name = "k";
+  }
+  const auto conditional = [&](std::uint32_t n, ConditionKind kind, std::uint32_t bodies) {
+    graph.nodes[n].kind = LaunchKind::conditional;
+    graph.nodes[n].condition = CapturedCondition{kind, bodies};
+  };
+  conditional(3, ConditionKind::if_else, 2);
+  conditional(5, ConditionKind::loop, 1);
+  conditional(7, ConditionKind::choice, 3);
+  graph.nodes[0].inside = graph.nodes[1].inside = 3;
+  graph.nodes[1].body = 1;
+  graph.nodes[2].inside = graph.nodes[3].inside = graph.nodes[4].inside = 5;
+  graph.nodes[6].inside = 7;
+  graph.nodes[6].body = 2;
+  graph.edges = {{0, 3}, {1, 3}, {2, 4}, {3, 5}, {4, 5}, {6, 7}};
+  const auto built = graph_of(std::make_shared<Context>(), graph);
+  REQUIRE(built.has_value());
+  std::vector<std::string> groups;
+  for (const NodeId n : built->order()) groups.emplace_back(built->group(n));
+  CHECK(groups == std::vector<std::string>{"while.5.if.3", "while.5.else.3", "while.5", "while.5",
+                                           "while.5", "", "case_2.7", ""});
+  CHECK(captured_from_json(captured_to_json(graph), "g.json").value() == graph);
 }
 
 TEST_CASE("captured graphs: a cycle is not sorted", "[graph][lens]") {
@@ -167,6 +251,20 @@ TEST_CASE("captured graphs: malformed files are refused with a place", "[graph][
          "PW0540 g.json at /edges/0: an edge has 2 or 5");
   starts(refusal(head + R"("nodes": [{"kind": "empty", "inside": 0}]})"),
          "PW0540 g.json at /nodes/0/inside: node 0 is not a later node");
+  const auto conditional = [&](const std::string& members, const std::string& before = "") {
+    return refusal(head + R"("nodes": [)" + before + R"({"kind": "conditional")" + members + "}]}");
+  };
+  starts(conditional(R"(, "condition": "for")"),
+         "PW0540 g.json at /nodes/0/condition: a condition");
+  starts(conditional(R"(, "condition": "while", "bodies": 2)"),
+         "PW0540 g.json at /nodes/0/bodies: the number of bodies of `while` must be in 1 … 1");
+  starts(conditional(R"(, "bodies": 2)"), "PW0540 g.json at /nodes/0/bodies: bodies without");
+  starts(conditional("", R"({"kind": "empty", "inside": 1}, )"),
+         "PW0540 g.json at /nodes/0/inside: node 1 is not a later node that holds graphs");
+  starts(conditional(R"(, "condition": "if")", R"({"kind": "empty", "inside": 1, "body": 1}, )"),
+         "PW0540 g.json at /nodes/0/body: there is no body 1");
+  starts(refusal(head + R"("nodes": [{"kind": "empty", "condition": "if"}]})"),
+         "PW0540 g.json at /nodes/0/condition: only a conditional node");
 }
 
 TEST_CASE("captured graphs: short names of kernels", "[graph][lens]") {

@@ -75,6 +75,49 @@ class CapturedGraph(graphs.CUDAGraph if torch.cuda.is_available() else object):
         graphs._run_global_hooks(graphs._global_replay_end_hooks, self)
 
 
+class Kernel(ctypes.Structure):  # CUDA_KERNEL_NODE_PARAMS_v2
+    _fields_ = [
+        ("function", ctypes.c_void_p),
+        ("extents", ctypes.c_uint * 7),
+        *((name, ctypes.c_void_p) for name in ("params", "extra", "kernel", "context")),
+    ]
+
+
+class Conditional(ctypes.Structure):  # CUgraphNodeParams
+    _fields_ = [
+        ("type", ctypes.c_int),
+        ("reserved", ctypes.c_int * 3),
+        ("handle", ctypes.c_uint64),
+        ("kind", ctypes.c_int),
+        ("size", ctypes.c_uint),
+        ("bodies", ctypes.POINTER(ctypes.c_void_p)),
+        ("context", ctypes.c_void_p),
+        ("rest", ctypes.c_ubyte * 208),
+    ]
+
+
+class ConditionalGraph(CapturedGraph):
+    """A kernel, then a node that runs one of two bodies, of one and of two kernels."""
+
+    def capture(self):
+        graphs._run_global_hooks(graphs._global_capture_start_hooks, self)
+        self.address = handle(DRIVER.cuGraphCreate, 0)
+        first = self.kernel(self.address, 0)
+        condition = ctypes.c_uint64()
+        assert DRIVER.cuGraphConditionalHandleCreate(ctypes.byref(condition), self.address, STREAM, 1, 1) == 0
+        params = Conditional(type=13, handle=condition.value, kind=0, size=2, context=STREAM.value)
+        handle(DRIVER.cuGraphAddNode_v2, self.address, ctypes.byref(first), None, ctypes.c_size_t(1), ctypes.byref(params))
+        for body, kernels in ((0, [1]), (1, [0, 1])):
+            for kernel in kernels:
+                self.kernel(ctypes.c_void_p(params.bodies[body]), kernel)
+        graphs._run_global_hooks(graphs._global_capture_end_hooks, self)
+        return self
+
+    def kernel(self, graph, number):
+        params = Kernel(function=FUNCTIONS[number].value, extents=(4, 1, 1, 128, 1, 1, 0))
+        return handle(DRIVER.cuGraphAddKernelNode_v2, graph, None, ctypes.c_size_t(0), ctypes.byref(params))
+
+
 class Lens(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -111,6 +154,31 @@ class Lens(unittest.TestCase):
             sorted(["index.html", "overview.json", *(f"graph_000{i}.{kind}" for i in range(1, 6) for kind in ("html", "json"))]),
         )
         self.assertEqual(graphs._global_capture_end_hooks, {})
+
+    def test_bodies_of_conditional_nodes(self):
+        """A body's kernels are shown and counted, but a replay may not launch them."""
+        lens.start(self.folder.name)
+        graph = ConditionalGraph().capture()
+        for _ in range(3):
+            graph.replay()
+        DRIVER.stand_in_hides_bodies(1)
+        ConditionalGraph().capture()
+        DRIVER.stand_in_hides_bodies(0)
+        lens.stop()
+        overview = self.overview()
+        known, unknown = overview["graphs"]
+        self.assertEqual((known["kinds"], known["kernels_in_bodies"], known["unknown_bodies"]), ({"kernel": 4, "conditional": 1}, 3, 0))
+        self.assertEqual((unknown["kinds"], unknown["kernels_in_bodies"], unknown["unknown_bodies"]), ({"kernel": 1, "conditional": 1}, 0, 1))
+        counts = [(known["kernels"], known["kernels_in_bodies"], known["launches"]) for known in overview["classes"]]
+        self.assertEqual(counts, [(1, 3, 3), (1, 0, 0)])
+        nodes = json.loads((self.out / "graph_0001.json").read_text())["nodes"]
+        self.assertEqual([(node.get("inside"), node.get("body", 0)) for node in nodes], [(None, 0), (4, 0), (4, 1), (4, 1), (None, 0)])
+        self.assertEqual((nodes[4]["condition"], nodes[4]["bodies"]), ("if", 2))
+        page = (self.out / "graph_0001.html").read_text()
+        self.assertIn("in bodies", page)
+        self.assertNotIn('"groupName":[]', page)
+        self.assertIn("does not report the bodies of 1 conditional node", (self.out / "graph_0002.html").read_text())
+        self.assertIn("<td>unknown</td>", (self.out / "index.html").read_text())
 
     def test_files_are_deterministic_and_names_are_demangled(self):
         lens.start(self.folder.name)

@@ -72,6 +72,51 @@ class Large(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn("grid", done.stdout)
 
+    def test_bodies_are_groups_of_the_page(self):
+        sys.path.insert(0, str(BIN.parent / "python"))
+        import _piecewise
+
+        graph = captured(24)
+        for first, kind, body in ((0, "if", 0), (6, "if", 1), (12, "while", 0)):
+            for node in graph["nodes"][first : first + 6]:
+                node |= {"inside": 24 if kind == "if" else 25, "body": body}
+        graph["nodes"] += [{"kind": "conditional", "condition": "if", "bodies": 2}, {"kind": "conditional", "condition": "while"}]
+        graph["edges"] = [edge for edge in graph["edges"] if edge[0] // 6 == edge[1] // 6] + [[5, 24], [11, 24], [17, 25], [24, 25]]
+        with tempfile.TemporaryDirectory() as folder:
+            file, page = Path(folder, "graph_0001.json"), Path(folder, "graph_0001.html")
+            file.write_text(json.dumps(graph), encoding="utf-8")
+            _piecewise.draw_captured_graph(str(file), str(page))
+            driver = chromium()
+            self.addCleanup(driver.quit)
+            driver.get(page.as_uri() + "#graph")
+            self.assertEqual(errors(driver), [])
+            boxes = driver.execute_script("return window.piecewise.drawing().boxes")
+            groups = [i for i, box in enumerate(boxes) if box["kind"] == "group"]
+            self.assertEqual(sorted(sum(box["inside"] == i for box in boxes) for i in groups), [6, 6, 6])
+            drawn = driver.execute_script("return window.piecewise.svg()")
+            for name in ("if.24", "else.24", "while.25"):
+                self.assertIn(name, drawn)
+
+    def test_commands_read_bodies(self):
+        """A loop around two kernels is a group of the picture; which body holds a kernel is a difference."""
+        kernel = {"kind": "kernel", "name": "gemm", "grid": [1, 1, 1], "block": [32, 1, 1], "inside": 2}
+        loop = {"kind": "conditional", "condition": "while", "bodies": 1}
+        graph = {"format": "piecewise.captured/1", "name": "g", "nodes": [kernel, kernel, loop], "edges": [[0, 1], [1, 2]]}
+        with tempfile.TemporaryDirectory() as folder:
+            one, two, picture = Path(folder, "one.json"), Path(folder, "two.json"), Path(folder, "one.svg")
+            one.write_text(json.dumps(graph), encoding="utf-8")
+            loop |= {"condition": "switch", "bodies": 2}
+            two.write_text(json.dumps(graph), encoding="utf-8")
+            self.assertIn("cuda.conditional", run("pwr", "stats", one))
+            imported = run("pwr", "import", one)
+            self.assertIn("while.2", imported)
+            self.assertIn('"while"', imported)
+            run("pwviz", "-q", one, "-o", picture)
+            self.assertIn("while.2", picture.read_text(encoding="utf-8"))
+            done = subprocess.run([BIN / "pwr", "diff", one, two], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("condition", done.stdout)
+
 
 if __name__ == "__main__":
     require_chromium()
