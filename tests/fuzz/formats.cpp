@@ -77,20 +77,25 @@ QualityReport judged() {
   return out;
 }
 
-/// A graph that was read is well formed, and its own text reads back as the same graph.
-/// Two kernels, a graph in the graph, and a programmatic edge.
+/// Two kernels, a graph in the graph, a programmatic edge, and a kernel in one of two bodies.
 CapturedLaunches small_capture() {
   CapturedLaunches out;
   out.name = "graph_0001";
-  out.nodes.resize(4);
+  out.nodes.resize(6);
   out.nodes[0] = {LaunchKind::memset, {}, {}, {}, 0, 64, {}, {}};
   out.nodes[1] = {LaunchKind::kernel, "void f<int>(int)", {4, 1, 1}, {128, 1, 1}, 16, {}, "mm", 3};
   out.nodes[2] = {LaunchKind::kernel, "rms_norm", {1, 1, 1}, {32, 1, 1}, 0, {}, {}, 3};
   out.nodes[3].kind = LaunchKind::graph;
-  out.edges = {{0, 1}, {1, 2, true, 1, 0}, {2, 3}};
+  out.nodes[4] = out.nodes[2];
+  out.nodes[4].inside = 5;
+  out.nodes[4].body = 1;
+  out.nodes[5].kind = LaunchKind::conditional;
+  out.nodes[5].condition = CapturedCondition{ConditionKind::choice, 2};
+  out.edges = {{0, 1}, {1, 2, true, 1, 0}, {2, 3}, {3, 4}, {4, 5}};
   return out;
 }
 
+/// A graph that was read is well formed, and its own text reads back as the same graph.
 Read sound_capture(const ContextPtr& context, const Result<CapturedLaunches>& capture) {
   if (!capture) return done(capture);
   const std::string text = captured_to_json(*capture);
