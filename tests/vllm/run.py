@@ -78,6 +78,7 @@ def main():
             "PW_VLLM_PEERS": str(arguments.peers.resolve()),
             "PWR_CACHE_DIR": str(work / "kernels"),
             "TORCHINDUCTOR_CACHE_DIR": str(work / "inductor"),
+            "VLLM_DISABLE_COMPILE_CACHE": "0",  # tests of saved pieces need it
             "CUDA_VISIBLE_DEVICES": "",
             "OMP_NUM_THREADS": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
