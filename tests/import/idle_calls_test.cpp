@@ -117,6 +117,10 @@ TEST_CASE("fx: a pool with one window is a mean, a mask of b8 one of numbers", "
         pool: "f32[1, 1, 1, 1]" = torch.ops.aten.adaptive_avg_pool2d.default(image, [1, 1])
         return pool)") == Lines{"reshape", "mean", "mean"});
   CHECK(ops(R"(
+        image: "f32[1, 1, 2, 2, 8]" = torch.ops.aten.view.default(x, [1, 1, 2, 2, 8])
+        pool: "f32[1, 1, 1, 1, 1]" = torch.ops.aten.adaptive_avg_pool3d.default(image, [1, 1, 1])
+        return pool)") == Lines{"reshape", "mean", "mean", "mean"});
+  CHECK(ops(R"(
         image: "f32[1, 1, 4, 8]" = torch.ops.aten.view.default(x, [1, 1, 4, 8])
         pool: "f32[1, 1, 2, 1]" = torch.ops.aten.adaptive_avg_pool2d.default(image, [2, 1])
         return pool)") == Lines{"reshape", "adaptive_avg_pool"});
