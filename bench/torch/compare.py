@@ -35,7 +35,7 @@ def environment_of(build, caches, threads):
         "HF_HUB_OFFLINE": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "TORCHINDUCTOR_CACHE_DIR": caches + "/inductor",
-        "PIECEWISE_CACHE": caches + "/piecewise",
+        "PWR_CACHE_DIR": caches + "/piecewise",
         "OMP_NUM_THREADS": threads,
     }
 

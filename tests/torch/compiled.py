@@ -598,7 +598,7 @@ class Inductor(WithRules):
             """
         )
         with tempfile.TemporaryDirectory() as folder:
-            environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": folder + "/inductor", "PIECEWISE_CACHE": folder + "/piecewise"}
+            environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": folder + "/inductor", "PWR_CACHE_DIR": folder + "/piecewise"}
             command = [sys.executable, "-c", program, str(Path(__file__).parent), str(self.rules(self.FUSING))]
             runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=False) for _ in range(2)]
         self.assertEqual([(run.stdout, run.returncode) for run in runs], [("1\n", 0), ("0\n", 0)], runs[-1].stderr)
@@ -648,7 +648,7 @@ class Compiles(Case):
         with tempfile.TemporaryDirectory() as folder:
             program = Path(folder) / "program.py"
             program.write_text(textwrap.dedent(self.PROGRAM), encoding="utf-8")
-            environment = os.environ | {"PIECEWISE_CACHE": folder + "/cache"}
+            environment = os.environ | {"PWR_CACHE_DIR": folder + "/cache"}
 
             def run(path):
                 done = subprocess.run([sys.executable, str(program)], env=environment | {"PATH": path}, capture_output=True, text=True)

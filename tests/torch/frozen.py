@@ -249,7 +249,7 @@ class Files(Case):
             program.write_text(textwrap.dedent(self.PROGRAM), encoding="utf-8")
 
             def run(path):
-                environment = os.environ | {"PIECEWISE_CACHE": folder + "/cache", "PATH": path}
+                environment = os.environ | {"PWR_CACHE_DIR": folder + "/cache", "PATH": path}
                 done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True)
                 self.assertEqual(done.returncode, 0, done.stderr[-2000:])
                 return done.stdout
