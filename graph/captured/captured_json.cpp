@@ -266,7 +266,7 @@ class Reader {
                      fmt::format("node {} is not a later node that holds graphs", *inside));
       else if (graph_.nodes[i].body >= (condition != nullptr ? condition->bodies : 1))
         check_.error(nodes / i / "body", kForm,
-                     fmt::format("there is no body {} around the node", graph_.nodes[i].body));
+                     fmt::format("the node that holds it has no body {}", graph_.nodes[i].body));
     }
     for (std::size_t i = 0; i < graph_.edges.size(); ++i) {
       const CapturedEdge& e = graph_.edges[i];

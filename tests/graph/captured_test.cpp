@@ -262,7 +262,7 @@ TEST_CASE("captured graphs: malformed files are refused with a place", "[graph][
   starts(conditional("", R"({"kind": "empty", "inside": 1}, )"),
          "PW0540 g.json at /nodes/0/inside: node 1 is not a later node that holds graphs");
   starts(conditional(R"(, "condition": "if")", R"({"kind": "empty", "inside": 1, "body": 1}, )"),
-         "PW0540 g.json at /nodes/0/body: there is no body 1");
+         "PW0540 g.json at /nodes/0/body: the node that holds it has no body 1");
   starts(refusal(head + R"("nodes": [{"kind": "empty", "condition": "if"}]})"),
          "PW0540 g.json at /nodes/0/condition: only a conditional node");
 }
