@@ -1,6 +1,7 @@
 // Writes what changed the graph: steps, rewrites, the rules of each pass, and near misses.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 #include <string_view>
 
@@ -142,8 +143,10 @@ void put_misses(PageWriter& page, const PageParts& in, const PageMisses& misses)
   }
   page.put("misses", all);
   Json stops = Json::object();
-  for (const PageMiss& miss : misses.all)
-    if (const NearMissCode* code = near_miss_code(miss.code)) stops[miss.code] = code->meaning;
+  std::set<std::string_view> codes;
+  for (const PageMiss& miss : misses.all) codes.insert(miss.code);
+  for (const NearMissCode& row : kNearMissCodes)
+    if (codes.contains(row.code)) stops[std::string(row.code)] = row.meaning;
   page.put("stops", dump(stops));
   page.put("whyNoMisses", dump(Json(clean(misses.why_none))));
 }
