@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "backends/program.hpp"
-#include "codegen/toolchain.hpp"
 #include "cuda/compile.hpp"
 #include "cuda/device/host_driver.hpp"
 #include "cuda/kernels/attention/attention.hpp"
@@ -28,12 +27,6 @@ using namespace pw;
 using namespace pw::test;
 
 namespace {
-
-bool no_compiler() {
-  if (!host_compiler().empty()) return false;
-  WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-  return true;
-}
 
 /// Of a launch on the host, and by the kernel's tree alone.
 void check_counts(const cuda::HostKernels& host, const Subject& s, const cuda::Kernel& kernel,
@@ -70,7 +63,7 @@ Subject of_text(const ContextPtr& context, const std::string& text) {
 }  // namespace
 
 TEST_CASE("accesses: foretold and counted are equal for every op and width", "[cuda][accesses]") {
-  if (no_compiler()) return;
+  if (no_host_compiler()) return;
   const auto context = library();
   std::vector<Subject> all;
   for (const Form& form : kForms) {
@@ -86,7 +79,7 @@ TEST_CASE("accesses: foretold and counted are equal for every op and width", "[c
 }
 
 TEST_CASE("accesses: of wide rows, kept in shared memory or read twice", "[cuda][accesses]") {
-  if (no_compiler()) return;
+  if (no_host_compiler()) return;
   const auto context = library();
   std::vector<Subject> all;
   for (int d : {8192, 16384, 40000, 100003}) {
@@ -100,7 +93,7 @@ TEST_CASE("accesses: of wide rows, kept in shared memory or read twice", "[cuda]
 }
 
 TEST_CASE("accesses: where the width is a symbol, and under branches", "[cuda][accesses]") {
-  if (no_compiler()) return;
+  if (no_host_compiler()) return;
   const auto context = library();
   std::vector<Subject> all;
   for (const char* text : {"in x: bf16[24, n]  y = sum(x){dim = -1, keepdim = true}  out y",
@@ -115,7 +108,7 @@ TEST_CASE("accesses: where the width is a symbol, and under branches", "[cuda][a
 
 TEST_CASE("accesses: a row quantised by groups is read once, and its bits stay",
           "[cuda][accesses][diff]") {
-  if (no_compiler()) return;
+  if (no_host_compiler()) return;
   const auto context = library();
   std::vector<Subject> all;
   for (int d : {256, 1024, 4096, 5120, 16384}) {
@@ -149,7 +142,7 @@ TEST_CASE("accesses: a row quantised by groups is read once, and its bits stay",
 }
 
 TEST_CASE("accesses: with every schedule", "[cuda][accesses]") {
-  if (no_compiler()) return;
+  if (no_host_compiler()) return;
   const auto context = library();
   for (const char* text :
        {"in x: bf16[n, 5120], w: bf16[5120]  y = rms_norm(x, w)  out y",
@@ -314,7 +307,7 @@ void check_steps(Family& family, bool strict) {
 
 TEST_CASE("accesses: of replayed steps of every family, kernel by kernel",
           "[cuda][accesses][diff]") {
-  if (no_compiler()) return;
+  if (no_host_compiler()) return;
   for (const std::string& name : family_names()) {
     for (const char* quant : {"none", "fp8"}) {
       for (const bool libraries : {true, false}) {
@@ -358,12 +351,12 @@ void check_on_tensor_cores(const std::string& name) {
 
 TEST_CASE("accesses: of replayed steps on the tensor cores of every architecture",
           "[cuda][accesses][tensor][diff]") {
-  if (no_compiler()) return;
+  if (no_host_compiler()) return;
   check_on_tensor_cores("llama");
 }
 
 TEST_CASE("accesses: of replayed steps of every family on tensor cores",
           "[.][slow][cuda][accesses][tensor][diff]") {
-  if (no_compiler()) return;
+  if (no_host_compiler()) return;
   for (const std::string& name : family_names()) check_on_tensor_cores(name);
 }

@@ -1,5 +1,4 @@
 // Chains of casts among all dtypes: kernels of the device, run on the host, round at each of them.
-#include "codegen/toolchain.hpp"
 #include "tests/backends_cpu/cast_chains.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"
@@ -8,10 +7,7 @@ using namespace pw;
 using namespace pw::test;
 
 TEST_CASE("cuda: chains of casts have the interpreter's bits", "[cuda]") {
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
+  if (no_host_compiler()) return;
   const ContextPtr context = library();
   for (const std::uint64_t seed : {1, 2}) {
     const CastChains chains = cast_chains(seed);

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "base/io/file.hpp"
-#include "codegen/toolchain.hpp"
 #include "cuda/device/cubin_cache.hpp"
 #include "dsl/dsl.hpp"
 #include "graph/build.hpp"
@@ -97,10 +96,7 @@ void check_cubins(const StitchedGraph& pieces) {
 
 /// Every group that has a kernel, on random inputs: the host run's bits are the interpreter's.
 void check_on_host(const StitchedGraph& pieces, std::int64_t n, bool automatic = true) {
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
+  if (no_host_compiler()) return;
   std::vector<Subject> subjects;
   std::vector<cuda::Kernel> kernels;
   rows::GroupingOptions grouping;

@@ -11,6 +11,7 @@
 #include "base/hash.hpp"
 #include "base/try.hpp"
 #include "codegen/cache/cache.hpp"
+#include "codegen/toolchain.hpp"
 #include "dsl/dsl.hpp"
 #include "tensor/numerics.hpp"
 #include "tests/catch.hpp"
@@ -36,6 +37,12 @@ cuda::HostDriverOptions cached(cuda::HostDriverOptions how) {
 Result<cuda::HostKernels> cached_kernels(std::span<const cuda::Kernel> kernels,
                                          std::string_view extra) {
   return cuda::HostKernels::build(kernels, extra, &kernel_cache());
+}
+
+bool no_host_compiler() {
+  if (!host_compiler().empty()) return false;
+  WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
+  return true;
 }
 
 ContextPtr library() {

@@ -35,6 +35,9 @@ cuda::HostDriverOptions cached(cuda::HostDriverOptions how = {});
 Result<cuda::HostKernels> cached_kernels(std::span<const cuda::Kernel> kernels,
                                          std::string_view extra = {});
 
+/// Whether no C++ compiler is on PATH; warns that the host run is not tested.
+bool no_host_compiler();
+
 /// A context with the op library.
 ContextPtr library();
 /// Parses `in … out …` of a graph; its nodes but the constants are lowered and emitted as one

@@ -3,7 +3,6 @@
 // some kernels, `[slow]` all forms of all ops.
 #include <fmt/format.h>
 
-#include "codegen/toolchain.hpp"
 #include "cuda/device/thread_block.hpp"
 #include "tests/backends_cuda/forms.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
@@ -45,10 +44,7 @@ std::vector<Mutant> mutants_of(const std::vector<Subject>& subjects, std::size_t
 }
 
 void check_mutants(const std::vector<Subject>& subjects) {
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
+  if (no_host_compiler()) return;
   std::vector<Mutant> mutants;
   std::vector<cuda::Kernel> kernels;
   for (std::size_t i = 0; i < subjects.size(); ++i) {
@@ -129,10 +125,7 @@ TEST_CASE("mutants: of all ops, no barrier and no exchange of lanes can be left 
 }
 
 TEST_CASE("host run: a thread goes no further than its first fault", "[cuda]") {
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
+  if (no_host_compiler()) return;
   const auto holds = [](const std::string& text, const char* part) {
     CHECK_THAT(text, Catch::Matchers::Contains(part));
   };
@@ -166,10 +159,7 @@ TEST_CASE("host run: a thread goes no further than its first fault", "[cuda]") {
 }
 
 TEST_CASE("host run: faults of threads are found in any order, and named", "[cuda]") {
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
+  if (no_host_compiler()) return;
   const auto holds = [](const std::string& text, const char* part) {
     CHECK_THAT(text, Catch::Matchers::Contains(part));
   };

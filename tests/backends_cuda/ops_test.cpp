@@ -8,7 +8,6 @@
 
 #include "backends/program.hpp"
 #include "base/hash.hpp"
-#include "codegen/toolchain.hpp"
 #include "cuda/device/nvrtc.hpp"
 #include "cuda/kernels/matmul/product.hpp"
 #include "cuda/kernels/topk.hpp"
@@ -50,10 +49,7 @@ std::vector<Subject> subjects(const ContextPtr& context) {
 /// Run on the host at each number of rows, the kernels give the interpreter's bits.
 void check_bits(const std::vector<Subject>& all, std::initializer_list<std::int64_t> rows,
                 const std::function<void(std::vector<Tensor>&, std::uint64_t seed)>& change) {
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
+  if (no_host_compiler()) return;
   std::vector<cuda::Kernel> kernels;
   for (const Subject& s : all) kernels.push_back(s.kernel);
   const auto host = cached_kernels(kernels);
@@ -81,10 +77,7 @@ TEST_CASE("kernels: run on the host, each op gives the interpreter's bits", "[cu
     if (!s.program) FAIL(s.program.error().reason);
     kernels.push_back(s.kernel);
   }
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
+  if (no_host_compiler()) return;
   const auto host = cached_kernels(kernels);
   if (!host) FAIL(host.error().front().message);
   std::uint64_t seed = 1;
@@ -107,10 +100,7 @@ TEST_CASE("kernels: what has no elements is not written", "[cuda]") {
       "in x: f32[4, 24]  a, b = split(x){dim = 1, sizes = [24, 0]}  out a, b",
       "in x: f32[4, 6, 8]  a, b = split(x){dim = 1, sizes = [0, 6]}  out a, b",
       "in x: f32[4, 0, 8]  y = relu(x)  out y"};
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
+  if (no_host_compiler()) return;
   for (const char* text : texts) {
     INFO(text);
     const Subject s = subject(context, text, fmt::format("graph {{ {} }}", text));
@@ -192,10 +182,7 @@ TEST_CASE("kernels: a square is one product, rounded once", "[cuda][diff]") {
   const ContextPtr context = library();
   const Subject s = subject(context, "pow", "graph { in x: f32[n, 9]  y = pow(x, 2)  out y }");
   REQUIRE(s.program);
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
+  if (no_host_compiler()) return;
   const auto host = cached_kernels(std::span(&s.kernel, 1));
   if (!host) FAIL(host.error().front().message);
   const Symbols symbols{{"n", 300}};

@@ -1,7 +1,6 @@
 // How rows are shared out: by their width.
 #include <fmt/format.h>
 
-#include "codegen/toolchain.hpp"
 #include "cuda/compile.hpp"
 #include "dsl/dsl.hpp"
 #include "rewriter/rewriter.hpp"
@@ -70,10 +69,7 @@ TEST_CASE(
 }
 
 TEST_CASE("schedule: each gives the interpreter's bits", "[cuda][diff]") {
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
+  if (no_host_compiler()) return;
   const auto context = library();
   std::vector<Subject> all;
   std::vector<cuda::Kernel> kernels;
@@ -129,10 +125,7 @@ TEST_CASE("schedule: many reductions take turns in shared memory", "[cuda][diff]
   REQUIRE(s.program);
   CHECK(s.kernel.barriers == 30);
   CHECK(count(s.kernel.source, "PW_SHARED(") == 8);
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
+  if (no_host_compiler()) return;
   const auto host = cached_kernels(std::span(&s.kernel, 1));
   if (!host) FAIL(host.error().front().message);
   const Symbols symbols{{"n", 2}};
@@ -190,10 +183,7 @@ TEST_CASE("schedule: a rule of one's own with `fuse` gets one kernel, and nothin
   REQUIRE(s.program);
   CHECK(s.kernel.group_reads == 2);  // x and y, once each
   CHECK(s.kernel.kept_words == 8);   // of m, not of what it is computed from; two passes
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
+  if (no_host_compiler()) return;
   const auto host = cached_kernels(std::span(&s.kernel, 1));
   if (!host) FAIL(host.error().front().message);
   const Symbols symbols{{"n", 5}};

@@ -58,7 +58,7 @@ constexpr std::array<MeasuredChain, 15> kMeasured{{
 
 /// The modelled microseconds of a chain.
 double modelled(const MeasuredChain& chain) {
-  constexpr int kWarps = 8, kThreads = 256;
+  constexpr int kWarps = 8, kThreadsOfBlock = 256;
   double out = 0;
   std::optional<StreamedLaunch> before;
   for (const Product& p : decoder_products()) {
@@ -67,7 +67,7 @@ double modelled(const MeasuredChain& chain) {
     launch.blocks = std::min<std::int64_t>(chain.blocks * kMeasuredMachine.multiprocessors,
                                            (p.columns + kWarps - 1) / kWarps);
     launch.resident = chain.reads <= 3 ? 3 : 2;  // by the kernel's launch bounds
-    launch.ahead = std::int64_t{kThreads} * chain.reads * 64;
+    launch.ahead = std::int64_t{kThreadsOfBlock} * chain.reads * 64;
     out += before ? seconds_of(kMeasuredMachine, launch, chain.edge, *before)
                   : seconds_of(kMeasuredMachine, launch, StreamEdge::full, launch);
     before = launch;

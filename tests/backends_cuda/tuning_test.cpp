@@ -46,10 +46,7 @@ std::string problem(std::string_view text) {
 }  // namespace
 
 TEST_CASE("tuning: every candidate gives the interpreter's bits", "[cuda][diff]") {
-  if (host_compiler().empty()) {
-    WARN("SKIPPED: no C++ compiler on PATH, so the host run is not tested");
-    return;
-  }
+  if (no_host_compiler()) return;
   const auto context = library();
   std::vector<Subject> subjects;
   for (const char* text :

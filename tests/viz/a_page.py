@@ -59,9 +59,25 @@ class Page(unittest.TestCase):
         self.driver.save_screenshot(str(SHOTS / f"{name}.png"))
 
     def on_screen(self, node):
-        x, y = self.ask(f"onScreen({node})")
+        """Returns whether the middle of a node is inside the picture."""
+        return self.all_on_screen([node]) == [node]
+
+    def all_on_screen(self, nodes):
+        """Returns those of the nodes whose middle is inside the picture, by one call into the page."""
+        places = self.driver.execute_script("return arguments[0].map(node => piecewise.onScreen(node))", nodes)
         canvas = self.driver.find_element(By.CSS_SELECTOR, ".picture:not([hidden]) canvas").rect
-        return canvas["x"] <= x <= canvas["x"] + canvas["width"] and canvas["y"] <= y <= canvas["y"] + canvas["height"]
+        left, top = canvas["x"], canvas["y"]
+        right, bottom = left + canvas["width"], top + canvas["height"]
+        return [node for node, (x, y) in zip(nodes, places) if left <= x <= right and top <= y <= bottom]
+
+    def texts(self, selector):
+        """Returns the visible texts of all elements of a CSS selector."""
+        return self.driver.execute_script("return [...document.querySelectorAll(arguments[0])].map(e => e.innerText.trim())", selector)
+
+    def rows(self, selector):
+        """Returns the visible texts of the cells of each table row of a CSS selector."""
+        script = "return [...document.querySelectorAll(arguments[0])].map(tr => [...tr.querySelectorAll('td')].map(td => td.innerText.trim()))"
+        return self.driver.execute_script(script, selector)
 
     def click_node(self, node):
         from selenium.webdriver.common.action_chains import ActionChains

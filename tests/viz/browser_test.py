@@ -73,7 +73,7 @@ class Rewritten(Page):
         self.assertGreater(len(self.changes_on_screen()), 0)
 
     def changes_on_screen(self):
-        return [n for n in self.driver.execute_script("return data.differences(app.state.base, app.state.now)") if self.on_screen(n)]
+        return self.all_on_screen(self.driver.execute_script("return data.differences(app.state.base, app.state.now)"))
 
     def test_every_pass_that_changed_something_shows_some_of_it(self):
         last = self.driver.execute_script("return data.versions - 1")
@@ -88,7 +88,8 @@ class Rewritten(Page):
 
     def test_j_and_k_go_through_all_changes(self):
         wanted = set(self.driver.execute_script("return data.differences(app.state.base, app.state.now)"))
-        shown = {n for n in wanted if str(n) in self.ask("places()")}
+        places = self.ask("places()")
+        shown = {n for n in wanted if str(n) in places}
         windows = self.driver.execute_script("return stage.windows().length")
         self.assertGreater(windows, 1)
         seen = set(self.changes_on_screen())  # it opens at the first
@@ -286,15 +287,14 @@ class Rewritten(Page):
             opened.append(self.driver.execute_script("return tabs.current()"))
         self.assertEqual(opened, ["table", "changes", "rewrites", "ops", "misses", "pieces"])
 
+    UNNAMED = """return [...document.querySelectorAll('button, input, select, canvas')].filter(e =>
+      !(e.textContent.trim() || e.getAttribute('aria-label') || e.title || (e.labels && e.labels[0] && e.labels[0].textContent)))
+      .map(e => e.outerHTML.slice(0, 120));"""
+
     def test_every_control_has_a_name_and_is_reached_by_tab(self):
         for name in ("graph", "changes", "rewrites", "misses", "pieces", "sizes", "memory", "ops", "table"):
             self.tab(name)
-            for control in self.driver.find_elements(By.CSS_SELECTOR, "button, input, select, canvas"):
-                label = self.driver.execute_script(
-                    "const e = arguments[0]; return e.textContent.trim() || e.getAttribute('aria-label') || e.title || (e.labels && e.labels[0] && e.labels[0].textContent)",
-                    control,
-                )
-                self.assertTrue(label, control.get_attribute("outerHTML")[:120])
+            self.assertEqual(self.driver.execute_script(self.UNNAMED), [])
 
     def test_pieces(self):
         self.tab("pieces")
@@ -332,7 +332,7 @@ class Rewritten(Page):
         self.shot("table")
 
     def column(self, number):
-        return [td.text for td in self.driver.find_elements(By.CSS_SELECTOR, f"#table tbody td:nth-child({number})")]
+        return self.texts(f"#table tbody td:nth-child({number})")
 
     def test_the_table_sorts(self):
         self.tab("table")
@@ -396,14 +396,11 @@ class Rewritten(Page):
         svg = self.ask("svg()")
         picture = xml.etree.ElementTree.fromstring(svg)
         words = {text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")}
-        on_screen = [
-            n
-            for n in range(75)
-            if str(n) in self.ask("places()") and self.on_screen(n) and self.driver.execute_script("return stateOf(arguments[0])", n) != "off"
-        ]
-        self.assertGreater(len(on_screen), 3)
-        for node in on_screen:
-            self.assertIn(self.driver.execute_script("return data.op(arguments[0])", node)[:12], {w[:12] for w in words})
+        places = self.ask("places()")
+        on_screen = self.all_on_screen([n for n in range(75) if str(n) in places])
+        ops = self.driver.execute_script("return arguments[0].filter(n => stateOf(n) !== 'off').map(n => data.op(n))", on_screen)
+        self.assertGreater(len(ops), 3)
+        self.assertLessEqual({op[:12] for op in ops}, {w[:12] for w in words})
         size = self.driver.execute_async_script(
             "const done = arguments[0]; exporting.png(blob => createImageBitmap(blob).then(b => done([blob.type, b.width, b.height])))"
         )
@@ -453,7 +450,9 @@ class Rewritten(Page):
     CONTRAST = """
     const light = c => { const [r, g, b] = c.map(v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
     const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p); return (x + .05) / (y + .05); };
-    const rgb = c => { const p = document.createElement('canvas').getContext('2d'); p.fillStyle = c; p.fillRect(0, 0, 1, 1); return [...p.getImageData(0, 0, 1, 1).data].slice(0, 3); };
+    const pen = document.createElement('canvas').getContext('2d', {willReadFrequently: true}), known = {};
+    const drawn = c => { pen.clearRect(0, 0, 1, 1); pen.fillStyle = c; pen.fillRect(0, 0, 1, 1); return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3); };
+    const rgb = c => known[c] ??= drawn(c);
     const bad = [];
     const grounds = ['paper', 'node', 'product', 'splitting', 'io', 'captured', 'stripe1', 'stripe2', 'layer'];
     for (const on of grounds) for (const of of ['ink', 'soft', 'added', 'removed', 'changed', 'matched'])
@@ -485,12 +484,7 @@ class Rewritten(Page):
 
     def test_ops_are_counted_after_each_pass(self):
         self.tab("ops")
-        rows = {
-            cells[0]: cells[1:]
-            for cells in (
-                [td.text for td in tr.find_elements(By.TAG_NAME, "td")] for tr in self.driver.find_elements(By.CSS_SELECTOR, "#ops tbody tr")
-            )
-        }
+        rows = {name: counts for name, *counts in self.rows("#ops tbody tr")}
         self.assertEqual(rows["scaled_mm"][-1], str(self.products))
         before, after = (sum(int(row[at]) for row in rows.values()) for at in (0, -1))
         self.assertEqual(after, 39)

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 import unittest
 import unittest.mock
 from pathlib import Path
@@ -178,7 +179,7 @@ class Models(Case):
                 except (NotImplementedError, AssertionError) as why:
                     if name not in EXPERTS:
                         raise
-                    compared.not_run[name] = str(why).split(" with")[0]
+                    compared.not_run[name] = str(why).split(" with")[0] or f"failed: {traceback.extract_tb(why.__traceback__)[-1].line}"
         pieces = compilation_counter.num_piecewise_capturable_graphs_seen - before.num_piecewise_capturable_graphs_seen
         return pieces, compared
 
