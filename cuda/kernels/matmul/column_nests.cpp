@@ -64,7 +64,7 @@ class NestFinder {
   bool add(ColumnNest nest) {
     for (const Statement* s : nest.statements)
       if (!collect(*s, nest)) return false;
-    constexpr std::size_t kMost = 4;
+    constexpr std::size_t kMost = 6;  // a pair of each of q, k, and v
     if (nest.columns.empty() || nest.columns.size() > kMost) return false;
     nests_.push_back(std::move(nest));
     return true;
