@@ -15,7 +15,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 bin=${PW_BIN:-build/gpu/bin} cubins=build/gpu/cubins
 most_mib=60 most_seconds=480
-programs=(test_gpu pw_bench_gpu pw_bench_tensor)
+programs=(test_gpu pw_bench_gpu pw_bench_decode pw_bench_tensor)
 
 note() { echo "run.sh: $*" >&2; }
 
@@ -23,6 +23,7 @@ note() { echo "run.sh: $*" >&2; }
 
 pack() {
   local all=build/gpu/piecewise-gpu file=build/gpu/bundle.tar.gz corpus=../shared/peers/corpus/models.py size
+  local chain=../shared/peers/gpu/chain.cu
   rm -rf "$all" "$file"
   mkdir -p "$all" || return
   cp -r --parents bench/gpu/run.sh bench/gpu/*.py bench/peers/environment.py requirements/environments.py \
@@ -31,6 +32,7 @@ pack() {
     cp --parents build/gpu/python/_piecewise.cpython-312-*.so "$all" || return
   fi
   if [ -f "$corpus" ]; then cp "$corpus" "$all/tests/torch/corpus.py"; fi
+  if [ -f "$chain" ]; then cp "$chain" "$all/bench/gpu/chain.cu"; fi
   find "$all" -name __pycache__ -prune -exec rm -r {} +
   find "$all/build" \( -path '*/bin/*' -o -name '*.so' \) -type f -exec strip {} + || return
   tar -C build/gpu -czf "$file" piecewise-gpu || return
@@ -50,6 +52,7 @@ prepare() {
   mkdir -p "$cubins"
   PW_GPU_DRIVER=host PW_GPU_PREPARE=$arch PW_GPU_CUBINS=$cubins "$bin/test_gpu" || return
   "$bin/pw_bench_gpu" --prepare "$arch" --cubins "$cubins" || return
+  "$bin/pw_bench_decode" --prepare "$arch" --cubins "$cubins" || return
   "$bin/pw_bench_tensor" --prepare "$arch" --cubins "$cubins" || return
   echo "prepared for $arch: $(find "$cubins" -name '*.cubin' | wc -l) kernels in $cubins"
   pack
@@ -93,6 +96,31 @@ torch_part() {
   part "$name" "$most" "$python" "$@"
 }
 
+# Compiles and runs a chain of the matrix products of Llama-3.2-1B, the yardstick of a decode step.
+run_chain() {
+  local source=bench/gpu/chain.cu arch
+  [ -f "$source" ] || source=../shared/peers/gpu/chain.cu
+  [ -f "$source" ] || { echo "skipped: there is no chain.cu"; return 77; }
+  command -v nvcc >/dev/null || { echo "skipped: there is no nvcc to compile chain.cu"; return 77; }
+  arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0 | tr -d .) || return
+  nvcc -std=c++17 -O3 -arch="sm_$arch" -cudart static -o "$work/chain" "$source" && "$work/chain"
+}
+
+# Prints the least of a chain's medians, in microseconds.
+least_median() { awk -F'|' '$5 + 0 > 0 && (!least || $5 + 0 < least) { least = $5 + 0 } END { print least + 0 }' "$1"; }
+
+# Decode steps of Llama-3.2-1B, with the chain's time if it ran.
+llama_1b_decode() {
+  local more=()
+  export work
+  export -f run_chain
+  if [ "$driver" = cuda ] && part chain 60 bash -c run_chain; then
+    { echo "### Chains"; echo; grep '^|' "$work/chain.out"; } >"$work/chain.md"
+    more=(--chain "$(least_median "$work/chain.out")" --more "$work/chain.md")
+  fi
+  part llama-1b-decode 60 "$bin/pw_bench_decode" --driver "$driver" --cubins "${PW_GPU_CUBINS:-}" "${more[@]}" --output "$folder/decode.md"
+}
+
 # Prints why the Python module cannot run; nothing if it can.
 torch_missing() {
   local why
@@ -127,6 +155,7 @@ run_all() {
   { echo "### The same decoder in PyTorch"; echo; cat "$work/pytorch-decoder.out"; } >>"$work/decoder.md"
   { echo "### Attention in PyTorch"; echo; cat "$work/pytorch-attention.out"; } >"$work/attention.md"
   part bench-gpu 30 "$bin/pw_bench_gpu" --driver "$driver" --cubins "${PW_GPU_CUBINS:-}" --more "$work/decoder.md" --output "$folder/gpu.md"
+  llama_1b_decode
   part bench-tensor 40 "$bin/pw_bench_tensor" --driver "$driver" --cubins "${PW_GPU_CUBINS:-}" --more "$work/attention.md" \
     --output "$folder/tensor_cores.md"
   if [ -f "$corpus" ]; then torch_part torch-corpus 120 tests/torch/device.py --corpus "$corpus" Corpus; fi
