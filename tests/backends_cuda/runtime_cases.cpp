@@ -2,6 +2,7 @@
 
 #include "backends/cpu/cpu.hpp"
 #include "dsl/dsl.hpp"
+#include "models/families.hpp"
 #include "models/generate.hpp"
 #include "rewriter/rewriter.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
@@ -9,7 +10,25 @@
 namespace pw::test {
 namespace {
 
+Graph generated_streamed(const ModelCase& model, const ContextPtr& context) {
+  FamilyOptions options;
+  options.family = "llama3";
+  options.layers = model.layers;
+  options.hidden = 512;
+  options.heads = 4;
+  options.kv_heads = 2;
+  options.head = 16;
+  options.ffn = 96;
+  options.vocab = 64;
+  options.positions = 128;
+  options.max_tokens = 24;
+  options.quant = model.quant;
+  options.lm_head = model.lm_head;
+  return need(generate_family(context, options), *context);
+}
+
 Graph generated(const ModelCase& model, const ContextPtr& context) {
+  if (model.streamed) return generated_streamed(model, context);
   LlamaOptions options;
   options.layers = model.layers;
   options.hidden = 64;

@@ -22,6 +22,8 @@ struct ModelCase {
   std::string mode = "piecewise";
   std::int64_t max_requests = 256;
   std::string lm_head = "none";
+  /// Llama 3 with wider layers, whose weights are stored with a row for each result.
+  bool streamed = false;
 };
 
 /// The same model, captured in another mode.

@@ -103,12 +103,19 @@ ModelCase decoder(const std::string& lm_head) {
   return model;
 }
 
+ModelCase streamed_decoder(const std::string& lm_head) {
+  ModelCase model = decoder(lm_head);
+  model.streamed = true;
+  return model;
+}
+
 /// Generates tokens with programmatic edges: by replayed graphs, in random orders, and launch by
 /// launch.
-void check_early_decode(const std::string& lm_head, std::int64_t count) {
+void check_early_decode(const ModelCase& model, std::int64_t count) {
   if (no_host_compiler()) return;
-  const ModelCase model = decoder(lm_head);
-  ReadyRuntime replayed(model, {}, early()), launched(model, {.seed = 5}, early());
+  cuda::RuntimeOptions options = early();
+  options.stream_weights = model.streamed;
+  ReadyRuntime replayed(model, {}, options), launched(model, {.seed = 5}, options);
   CHECK(replayed.runtime->counters().early_starts > 0);
   Step step{{{0, 5, 0}}};
   std::set<double> tokens;
@@ -159,12 +166,39 @@ Step beginnings(std::int64_t sequences) {
 }  // namespace
 
 TEST_CASE("runtime: tokens with early starts are those of launches", "[cuda][diff]") {
-  check_early_decode(kSampled, 8);
+  check_early_decode(decoder(kSampled), 8);
 }
 
 TEST_CASE("runtime: 64 tokens with early starts are those of launches", "[.][slow][cuda][diff]") {
-  check_early_decode("greedy", 64);
-  check_early_decode(kSampled, 64);
+  check_early_decode(decoder("greedy"), 64);
+  check_early_decode(decoder(kSampled), 64);
+}
+
+TEST_CASE("runtime: tokens of streamed products are those of launches", "[cuda][diff]") {
+  check_early_decode(streamed_decoder("greedy"), 6);
+}
+
+TEST_CASE("runtime: 64 tokens of streamed products are those of launches",
+          "[.][slow][cuda][diff]") {
+  check_early_decode(streamed_decoder("greedy"), 64);
+  check_early_decode(streamed_decoder(kSampled), 64);
+}
+
+TEST_CASE("runtime: a layer of streamed products is two kernels of a step", "[cuda]") {
+  if (no_host_compiler()) return;
+  ModelCase model = streamed_decoder("greedy");
+  cuda::RuntimeOptions options = early();
+  const auto nodes = [&] {
+    const ReadyRuntime ready(model, plain_attention(), options);
+    return ready.runtime->counters().graph_nodes;
+  };
+  model.sizes = {1};
+  const std::size_t apart = nodes();
+  options.stream_weights = true;
+  const std::size_t streamed = nodes();
+  CHECK(streamed + 9 <= apart);
+  model.layers = 2;
+  CHECK(nodes() == streamed + 2);
 }
 
 namespace {
