@@ -176,7 +176,9 @@ void ElementLowering::check_reduction(NodeId node, const Position& at) {
   const std::string& op = graph_.op_of(node).name;
   const std::vector<VarId> vars = addresses_.vars_of(at);
   const auto varies = [&](VarId v) { return std::binary_search(vars.begin(), vars.end(), v); };
-  if (!program_.domain.empty() && !varies(program_.row)) {
+  const std::optional<std::int64_t> rows =
+      context_.dims.bounds(program_.params.front(), graph_.facts).max;
+  if (!(rows && *rows <= 1) && !varies(program_.row)) {
     throw Opaque{fmt::format("{} does not run along the rows: every row would recompute it", op)};
   }
   for (IndexId i : at) {

@@ -92,6 +92,21 @@ TEST_CASE("kernels: run on the host, each op gives the interpreter's bits", "[cu
   }
 }
 
+TEST_CASE("kernels: reductions of a graph of one row have the interpreter's bits", "[cuda][diff]") {
+  const ContextPtr context = library();
+  std::vector<Subject> all;
+  for (const std::string input :
+       {"in x: bf16[1, 1, 200]", "symbol n in 1..1  in x: bf16[n, 200]", "in x: bf16[1, 8, 25]"})
+    for (const char* body : {"e = exp(x)  y = e / sum(e){keepdim = true}",
+                             "h = f32(x)  y = h - mean(h){keepdim = true}",
+                             "a = amax(x){keepdim = true}  y = x - a"}) {
+      all.push_back(subject(context, body, fmt::format("graph {{ {}  {}  out y }}", input, body)));
+      INFO(input << "  " << body);
+      if (!all.back().program) FAIL(all.back().program.error().reason);
+    }
+  check_bits(all, {1}, [](std::vector<Tensor>&, std::uint64_t) {});
+}
+
 TEST_CASE("kernels: what has no elements is not written", "[cuda]") {
   const ContextPtr context = library();
   const char* const texts[] = {
