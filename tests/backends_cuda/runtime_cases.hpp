@@ -26,7 +26,7 @@ struct ModelCase {
   bool streamed = false;
 };
 
-/// The same model, captured in another mode.
+/// Returns the model, captured in another mode.
 ModelCase whole(ModelCase model, const std::string& mode = "full");
 
 /// A graph, rewritten, cut, and planned.

@@ -193,10 +193,10 @@ TEST_CASE("runtime: a layer of streamed products is two kernels of a step", "[cu
     return ready.runtime->counters().graph_nodes;
   };
   model.sizes = {1};
-  const std::size_t apart = nodes();
+  const std::size_t separate = nodes();
   options.stream_weights = true;
   const std::size_t streamed = nodes();
-  CHECK(streamed + 9 <= apart);
+  CHECK(streamed + 9 <= separate);
   model.layers = 2;
   CHECK(nodes() == streamed + 2);
 }
