@@ -182,10 +182,10 @@ Status attention(Call& call) {
       for (std::int64_t head = 0; head < heads; ++head) {
         const std::int64_t first = keys->keys[s].begin;
         const std::int64_t key = (first * kv_heads + head / (heads / kv_heads)) * width;
-        Real* o = &out[static_cast<std::size_t>((row * heads + head) * width)];
-        attend(&q[static_cast<std::size_t>((row * heads + head) * width)],
-               &k[static_cast<std::size_t>(key)], &v[static_cast<std::size_t>(key)],
-               kv_heads * width, keys->past(s) + row - queries.begin + 1, width, scores.data(), o);
+        const std::int64_t at = (row * heads + head) * width;
+        Real* o = out.data() + at;
+        attend(q.data() + at, k.data() + key, v.data() + key, kv_heads * width,
+               keys->past(s) + row - queries.begin + 1, width, scores.data(), o);
         for (std::int64_t d = 0; d < width && divisor != 1; ++d) o[d] /= divisor;
       }
     }

@@ -29,7 +29,9 @@ std::vector<float> values(const std::string& bytes, const std::string& name) {
   for (const StoredTensor& tensor : header->tensors) {
     if (tensor.name != name) continue;
     std::vector<float> out((tensor.end - tensor.begin) / sizeof(float));
-    std::memcpy(out.data(), bytes.data() + header->data + tensor.begin, tensor.end - tensor.begin);
+    if (!out.empty())
+      std::memcpy(out.data(), bytes.data() + header->data + tensor.begin,
+                  tensor.end - tensor.begin);
     return out;
   }
   FAIL("there is no " << name);
