@@ -2,17 +2,13 @@
 // way to launch them, and relates them to a chain of the same matrix products. With `--driver host`
 // everything runs at a small size, and no times are shown.
 #include <chrono>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/gpu/device.hpp"
 #include "bench/measure.hpp"
-#include "bench/page.hpp"
-#include "cuda/device/preparing_driver.hpp"
 #include "cuda/many_steps.hpp"
 #include "dsl/dsl.hpp"
 #include "models/families.hpp"
@@ -25,8 +21,7 @@ namespace {
 
 constexpr double kMostOfChain = 1.05;  // the whole step, relative to the chain
 
-struct Args {
-  std::string driver = "cuda", output, more, cubins, prepare;
+struct Args : DeviceArgs {
   double chain = 0;  ///< microseconds; 0: not measured
 };
 
@@ -191,11 +186,7 @@ class DecodeBench {
 };
 
 std::unique_ptr<cuda::Driver> open(const Args& args) {
-  if (!args.prepare.empty()) {
-    std::filesystem::create_directories(args.cubins);
-    return std::make_unique<cuda::PreparingDriver>(args.cubins, cuda::Target{args.prepare, false},
-                                                   false);
-  }
+  if (args.prepares()) return preparing_driver(args);
   if (args.driver == "host") return std::make_unique<cuda::HostDriver>();
   return open_device(args.cubins, true);
 }
@@ -207,36 +198,21 @@ int main(int argc, char** argv) {
   using namespace pw::bench;
   CLI::App app("Decode steps of Llama-3.2-1B on a device", "pw_bench_decode");
   Args args;
-  app.add_option("--driver", args.driver, "cuda, or host: everything runs, no time is shown")
-      ->check(CLI::IsMember({"cuda", "host"}))
-      ->capture_default_str();
+  add_device_options(app, args);
   app.add_option("--chain", args.chain,
                  "microseconds of a chain of the same matrix products, measured on this device");
-  app.add_option("--output", args.output,
-                 "also write the table as a section of this Markdown page");
-  app.add_option("--more", args.more, "append this file of Markdown to the section");
-  auto* cubins = app.add_option("--cubins", args.cubins,
-                                "a folder of compiled kernels, for a device without NVRTC");
-  app.add_option("--prepare", args.prepare,
-                 "fill that folder for an architecture, such as sm_90, while running on the host")
-      ->needs(cubins);
   app.footer("Example: pw_bench_decode --chain 760.8 --output decode.md\nExit code 5: no device.");
   CLI11_PARSE(app, argc, argv);
-  const bool device = args.prepare.empty() && args.driver == "cuda";
   const auto driver = open(args);
-  DecodeBench bench(*driver, device || !args.prepare.empty(), device, args.chain);
-  const std::string body = bench.run(args.prepare.empty());
-  if (!args.prepare.empty()) return 0;
+  DecodeBench bench(*driver, args.large(), args.device(), args.chain);
+  const std::string body = bench.run(!args.prepares());
+  if (args.prepares()) return 0;
   const std::string text =
-      (device ? machine() +
-                    ". One sequence after 256 tokens; wall time with the token read back, "
-                    "median of 12 times 16 steps."
-              : "Run on the emulator at a small size, without times.") +
+      (args.device() ? machine() +
+                           ". One sequence after 256 tokens; wall time with the token read back, "
+                           "median of 12 times 16 steps."
+                     : "Run on the emulator at a small size, without times.") +
       "\n\n" + body + more(args.more);
-  std::cout << text;
-  if (!args.output.empty())
-    need(std::make_shared<pw::Context>(),
-         write_section(args.output, "Decode benchmarks", device ? driver->device() : "Emulator",
-                       text));
+  publish(args, "Decode benchmarks", *driver, text);
   return bench.kept() ? 0 : 1;
 }

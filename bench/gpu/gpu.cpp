@@ -3,16 +3,12 @@
 // host` everything runs but no times are shown, because times of the emulator are meaningless for a
 // device.
 #include <chrono>
-#include <filesystem>
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/gpu/device.hpp"
 #include "bench/measure.hpp"
-#include "bench/page.hpp"
-#include "cuda/device/preparing_driver.hpp"
 #include "cuda/runtime.hpp"
 #include "dsl/dsl.hpp"
 #include "models/generate.hpp"
@@ -26,10 +22,6 @@ namespace {
 
 constexpr std::int64_t kDecoded = 256 + 24;  // steps of a decode, the last ones measured
 
-struct Args {
-  std::string driver = "cuda", output, more, cubins, prepare;
-};
-
 /// The drivers of the sections, and of the product comparison: with a library, and with our own
 /// kernels.
 struct Drivers {
@@ -38,12 +30,10 @@ struct Drivers {
   cuda::Driver* own = nullptr;
 };
 
-Drivers open(const Args& args) {
+Drivers open(const DeviceArgs& args) {
   Drivers out;
-  if (!args.prepare.empty()) {
-    std::filesystem::create_directories(args.cubins);
-    out.main = std::make_unique<cuda::PreparingDriver>(args.cubins,
-                                                       cuda::Target{args.prepare, false}, false);
+  if (args.prepares()) {
+    out.main = preparing_driver(args);
     out.own = out.main.get();
     return out;
   }
@@ -474,34 +464,19 @@ class GpuBench {
 int main(int argc, char** argv) {
   using namespace pw::bench;
   CLI::App app("What a device does, in one run", "pw_bench_gpu");
-  Args args;
-  app.add_option("--driver", args.driver, "cuda, or host: everything runs, no time is shown")
-      ->check(CLI::IsMember({"cuda", "host"}))
-      ->capture_default_str();
-  app.add_option("--output", args.output,
-                 "also write the tables as a section of this Markdown page");
-  app.add_option("--more", args.more, "append this file of Markdown to the section");
-  auto* cubins = app.add_option("--cubins", args.cubins,
-                                "a folder of compiled kernels, for a device without NVRTC");
-  app.add_option("--prepare", args.prepare,
-                 "fill that folder for an architecture, such as sm_90, while running on the host")
-      ->needs(cubins);
+  DeviceArgs args;
+  add_device_options(app, args);
   app.footer("Example: pw_bench_gpu --output gpu.md\nExit code 5: no device.");
   CLI11_PARSE(app, argc, argv);
-  const bool device = args.prepare.empty() && args.driver == "cuda";
   const Drivers drivers = open(args);
-  GpuBench bench(drivers, device || !args.prepare.empty(), device);
-  if (!args.prepare.empty()) {
+  GpuBench bench(drivers, args.large(), args.device());
+  if (args.prepares()) {
     (void)bench.run();
     return 0;
   }
-  const std::string text = (device ? machine() + ". Wall time, medians of 21."
-                                   : "Run on the emulator at small sizes, without times.") +
+  const std::string text = (args.device() ? machine() + ". Wall time, medians of 21."
+                                          : "Run on the emulator at small sizes, without times.") +
                            "\n\n" + bench.run() + more(args.more);
-  std::cout << text;
-  if (!args.output.empty())
-    need(std::make_shared<pw::Context>(),
-         write_section(args.output, "GPU benchmarks", device ? drivers.main->device() : "Emulator",
-                       text));
+  publish(args, "GPU benchmarks", *drivers.main, text);
   return bench.kept() ? 0 : 1;
 }

@@ -1,17 +1,13 @@
 // Times products and attention on a device's tensor cores, compared with bounds, the static model,
 // and a library's product. With `--driver host` small ones run and no times are shown.
 #include <chrono>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/gpu/device.hpp"
 #include "bench/measure.hpp"
-#include "bench/page.hpp"
-#include "cuda/device/preparing_driver.hpp"
 #include "cuda/kernels/attention/attention.hpp"
 #include "cuda/kernels/matmul/product.hpp"
 #include "cuda/tuning.hpp"
@@ -21,8 +17,8 @@
 namespace pw::bench {
 namespace {
 
-struct Args {
-  std::string driver = "cuda", output, more, cubins, prepare, only, row;
+struct Args : DeviceArgs {
+  std::string only, row;
   std::size_t tiles = 1;
   bool each = false, whole = false;
 };
@@ -383,10 +379,7 @@ int main(int argc, char** argv) {
   CLI::App app("Times products and attention on tensor cores, and compares them with the model",
                "pw_bench_tensor");
   Args args;
-  app.add_option("--driver", args.driver, "cuda; or host, which runs small sizes without times")
-      ->check(CLI::IsMember({"cuda", "host"}))
-      ->capture_default_str();
-  app.add_option("--output", args.output, "write the tables there too, as Markdown");
+  add_device_options(app, args);
   app.add_option("--tiles", args.tiles, "time so many tiles, those that the model ranks first")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -397,26 +390,19 @@ int main(int argc, char** argv) {
   app.add_option("--row", args.row,
                  "only rows that have this in their name, such as `256 rows, 4096 x 4096` or "
                  "`32 in 8, 1 of 512`");
-  app.add_option("--more", args.more, "append this file of Markdown to the section");
-  auto* cubins = app.add_option("--cubins", args.cubins,
-                                "a folder of compiled kernels, for a device without NVRTC");
-  app.add_option("--prepare", args.prepare, "fill that folder for an architecture, such as sm_90")
-      ->needs(cubins);
   app.footer("Example: pw_bench_tensor --tiles 6 --output tensor.md\nExit code 5: no device.");
   CLI11_PARSE(app, argc, argv);
-  const bool device = args.prepare.empty() && args.driver == "cuda";
+  const bool device = args.device();
   std::unique_ptr<cuda::Driver> own, library;
-  if (!args.prepare.empty()) {
-    std::filesystem::create_directories(args.cubins);
-    own = std::make_unique<cuda::PreparingDriver>(args.cubins, cuda::Target{args.prepare, false},
-                                                  false);
+  if (args.prepares()) {
+    own = preparing_driver(args);
   } else if (device) {
     own = open_device(args.cubins, false);
     library = open_device(args.cubins, true);
   } else {
     own = std::make_unique<cuda::HostDriver>(cuda::HostDriverOptions{.libraries = false});
   }
-  TensorBench bench(*own, library.get(), device || !args.prepare.empty(), device, args);
+  TensorBench bench(*own, library.get(), args.large(), device, args);
   std::string text =
       (device ? machine() +
                     ". Microseconds per node of a chain in one graph, medians of 7; weights and "
@@ -426,14 +412,10 @@ int main(int argc, char** argv) {
       "\n\n";
   if (args.only != "attention") text += bench.products();
   if (args.only != "products") text += bench.attention();
-  if (!args.prepare.empty()) return 0;
+  if (args.prepares()) return 0;
   const Promises promises = bench.promises();
   if (device) text += "### Limits\n\n" + promises.print() + "\n";
   text += more(args.more);
-  std::cout << text;
-  if (!args.output.empty())
-    need(std::make_shared<pw::Context>(),
-         write_section(args.output, "Tensor cores: measured and modelled times",
-                       device ? own->device() : "Emulator", text));
+  publish(args, "Tensor cores: measured and modelled times", *own, text);
   return promises.kept() ? 0 : 1;
 }
