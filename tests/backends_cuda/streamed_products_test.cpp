@@ -10,7 +10,6 @@
 #include "backends/interpreter/interpreter.hpp"
 #include "backends/program.hpp"
 #include "base/hash.hpp"
-#include "codegen/toolchain.hpp"
 #include "cuda/device/host_driver.hpp"
 #include "cuda/device/nvrtc.hpp"
 #include "cuda/kernels/matmul/product.hpp"
@@ -150,12 +149,12 @@ void check_random_products(std::size_t count, std::uint64_t seed) {
 
 TEST_CASE("streamed products: random ragged shapes have the bits of a sum in the interpreter",
           "[cuda][streamed]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   check_random_products(16, 49);
 }
 
 TEST_CASE("streamed products: 200 more shapes", "[.][slow][cuda][streamed]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   // In parts, because a source of many kernels compiles for longer than compilers are given.
   for (std::uint64_t seed = 0; seed < 40; ++seed) check_random_products(5, 20261129 + seed);
 }
@@ -454,7 +453,7 @@ std::size_t check_chain_mutants(const StreamedLayer& layer) {
 }  // namespace
 
 TEST_CASE("streamed products: a layer between attentions is one kernel", "[cuda][streamed]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   check_layer({});
   check_layer({264, 40, 1, 1, 8});  // one head of a rank
   Random random(3);
@@ -462,19 +461,19 @@ TEST_CASE("streamed products: a layer between attentions is one kernel", "[cuda]
 }
 
 TEST_CASE("streamed products: 50 shapes of layers", "[.][cuda][streamed][slow]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   Random random(4);
   for (int i = 0; i < 50; ++i) check_layer(StreamedLayer::random(random));
 }
 
 TEST_CASE("streamed products: every fault planted in a chain is found", "[cuda][streamed]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   CHECK(check_chain_mutants({264, 40, 2, 1, 8}) > 40);
 }
 
 TEST_CASE("streamed products: 1000 faults planted in chains are found",
           "[.][cuda][streamed][slow]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   Random random(5);
   std::size_t mutants = 0;
   while (mutants < 1000) mutants += check_chain_mutants(StreamedLayer::random(random));
@@ -663,17 +662,17 @@ void check_cached(std::size_t count, std::uint64_t seed) {
 
 TEST_CASE("streamed products: a product puts the keys and values that it computes into pages",
           "[cuda][streamed]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   check_cached(4, 11);
 }
 
 TEST_CASE("streamed products: 200 shapes of keys and values", "[.][cuda][streamed][slow]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   check_cached(200, 12);
 }
 
 TEST_CASE("streamed products: graphs of pieces follow pages that move", "[cuda][streamed]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   const CachedCase shape{64, 2, 2, 8, true};
   CachedModel model(shape.text(false), shape.text(true), "piecewise", 1);
   std::int64_t past = 0;

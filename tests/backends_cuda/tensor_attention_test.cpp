@@ -235,7 +235,7 @@ namespace {
 
 /// Runs random steps of a few tokens, of each head, on the tiles, all of which some steps choose.
 void check_few_tokens(int steps_of_each, std::size_t fewest) {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   constexpr std::uint64_t kSeed = 1127;
   INFO("seed " << kSeed);
   constexpr Heads kOfTokens[] = {{"bf16", 8, 2, 64, "none"},
@@ -262,7 +262,7 @@ TEST_CASE("tensor cores: 120 steps of blocks of a few tokens", "[.][slow][cuda][
 
 TEST_CASE("tensor cores: attention by warpgroups has the bits of its order of sums",
           "[cuda][tensor][diff]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   constexpr std::uint64_t kSeed = 1126;
   INFO("seed " << kSeed);
   // Prompts of more than two blocks of keys; shares that do not divide 64, too.
@@ -280,7 +280,7 @@ TEST_CASE("tensor cores: attention by warpgroups has the bits of its order of su
 
 TEST_CASE("tensor cores: without a barrier or a wait attention by warpgroups is refused or wrong",
           "[cuda][tensor]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   constexpr std::uint64_t kSeed = 7;
   const cuda::AttentionTiles tiles{{{8, 1, {64, 1, 1}, 1, true}}, {{1 << 30, 0}}};
   const ContextPtr context = library();

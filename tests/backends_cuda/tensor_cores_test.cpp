@@ -27,7 +27,7 @@ using namespace pw;
 using namespace pw::test;
 
 TEST_CASE("tensor cores: mma has the documented fragments and adds k ascending", "[cuda][tensor]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   const std::vector<Instruction> all = instructions();
   std::vector<cuda::Kernel> kernels;
   for (const Instruction& instruction : all) kernels.push_back(instruction.kernel);
@@ -61,7 +61,7 @@ TEST_CASE("tensor cores: mma has the documented fragments and adds k ascending",
 
 TEST_CASE("tensor cores: wgmma takes matrices as documented, and adds k ascending",
           "[cuda][tensor]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   const std::vector<GroupInstruction> all = group_instructions();
   std::vector<cuda::Kernel> kernels;
   for (const GroupInstruction& instruction : all) kernels.push_back(instruction.kernel);
@@ -96,7 +96,7 @@ TEST_CASE("tensor cores: wgmma takes matrices as documented, and adds k ascendin
 
 TEST_CASE("tensor cores: ldmatrix gives each lane the documented part of four matrices",
           "[cuda][tensor]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   const std::vector<cuda::Kernel> kernels{matrix_loads()};
   const auto host = cached_kernels(kernels);
   REQUIRE(host);
@@ -262,7 +262,7 @@ TEST_CASE("tensor cores: a plan takes them where no library is, but not in stric
 
 TEST_CASE("tensor cores: an extra or missing access differs from the prediction",
           "[cuda][tensor][accesses]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   const ContextPtr context = library();
   const Graph graph =
       product_graph(context, "  in x: bf16[n, 264], w: bf16[264, 72]  y = mm(x, w)  out y");
@@ -306,7 +306,7 @@ TEST_CASE("tensor cores: an extra or missing access differs from the prediction"
 
 TEST_CASE("tensor cores: blocks that run at the same time wait for each other, and add alike",
           "[cuda][tensor]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   const ContextPtr context = library();
   const Graph graph =
       product_graph(context, "  in x: bf16[n, 1000], w: bf16[1000, 200]  y = mm(x, w)  out y");
@@ -372,7 +372,7 @@ TEST_CASE("tensor cores: blocks that run at the same time wait for each other, a
 
 TEST_CASE("tensor cores: without a barrier or a wait a product is refused or wrong",
           "[cuda][tensor]") {
-  if (host_compiler().empty()) return;
+  if (no_host_compiler()) return;
   const ContextPtr context = library();
   const Graph graph =
       need(parse_graph(
