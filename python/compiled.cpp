@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -19,6 +20,8 @@
 #include "backends/op_times.hpp"
 #include "backends/program.hpp"
 #include "base/try.hpp"
+#include "codegen/cache/cache.hpp"
+#include "codegen/toolchain.hpp"
 #include "engines/step_engine.hpp"
 #include "exec/runner.hpp"
 #include "exec/steps.hpp"
@@ -26,6 +29,7 @@
 #include "python/module.hpp"
 #include "tensor/checksums.hpp"
 #include "tensor/linalg/blas.hpp"
+#include "tensor/linalg/choices.hpp"
 #include "tensor/linalg/torch_kernels.hpp"
 #include "tensor/parallel.hpp"
 
@@ -78,6 +82,7 @@ TimesOfCalls& times_of_calls() {
   return all;
 }
 
+using ChoiceRow = std::pair<std::string, std::vector<std::pair<std::string, double>>>;
 using TimeRow = std::tuple<std::string, std::string, std::int64_t, double>;
 
 std::vector<TimeRow> op_times(bool on) {
@@ -88,11 +93,28 @@ std::vector<TimeRow> op_times(bool on) {
   return out;
 }
 
+/// Keeps measurements in the compile cache, for this processor and version of a library.
+void measure_on_calls(const std::string& library) {
+  if (library.empty()) return measure_kernels({});
+  measure_kernels([library](const std::string& operands,
+                            const std::function<std::string()>& measure,
+                            const std::function<bool(const std::string&)>& usable) {
+    CompileCache cache(CacheOptions::from_environment());
+    KeyParts key;
+    key.add("operands", operands).add("library", library).add("processor", processor());
+    const auto kept = cache.get(
+        "measurement", key.of(operands), [&]() -> Result<std::string> { return measure(); },
+        usable);
+    return kept ? *kept : measure();
+  });
+}
+
 /// The data of one call: symbols, and the resulting views of inputs and outputs.
 struct CallFrame {
   Step step;
   RunContext context;
   std::vector<TensorView> inputs, outputs;
+  bool used = false;  ///< by an earlier call
 };
 
 /// Frames of completed calls, for reuse by new calls.
@@ -169,8 +191,34 @@ class Frozen {
   Checksums sums_;
 };
 
-/// A graph and its engine. After construction only the pool changes, and each call has its own
-/// frame; so calls may run in several threads, and may be nested.
+/// The measurements that a graph's calls use (choices.hpp). Thread-safe.
+class UsedChoices {
+ public:
+  void add(const CollectedChoices& calls) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    classes_.insert(calls.used.begin(), calls.used.end());
+  }
+  [[nodiscard]] std::vector<ChoiceRow> rows() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<ChoiceRow> out;
+    for (const KernelChoice& choice : kernel_choices())
+      if (classes_.contains(choice.operands)) out.push_back(row_of(choice));
+    return out;
+  }
+
+ private:
+  static ChoiceRow row_of(const KernelChoice& choice) {
+    ChoiceRow out{choice.operands, {}};
+    for (const auto& [kernel, seconds] : choice.times) out.second.emplace_back(kernel, seconds);
+    return out;
+  }
+
+  mutable std::mutex mutex_;
+  std::set<std::string> classes_;
+};
+
+/// A graph and its engine. After construction only the pool and the used choices change, and each
+/// call has its own frame; so calls may run in several threads, and may be nested.
 class Compiled {
  public:
   Compiled(const PyGraph& g, const std::string& backend, const EngineOptions& options,
@@ -186,6 +234,7 @@ class Compiled {
   }
 
   [[nodiscard]] std::vector<std::string> summary() const { return engine_->whole().summary(); }
+  [[nodiscard]] std::vector<ChoiceRow> choices() const { return choices_.rows(); }
 
   /// Returns the indices of inputs that are weights.
   [[nodiscard]] std::vector<std::size_t> weights() const {
@@ -225,10 +274,13 @@ class Compiled {
     frame->context.frozen = kept ? &*kept : nullptr;
     const std::shared_ptr<OpTimes> times = times_of_calls().now();
     frame->context.times = times.get();
+    std::optional<CollectedChoices> collected;
+    if (!std::exchange(frame->used, true)) collected.emplace();
     auto done = [&] {
       const py::gil_scoped_release others;
       return executable_->run(frame->inputs, frame->outputs, frame->context);
     }();
+    if (collected) choices_.add(*collected);
     need(context_, std::move(done));
     if (kept) kept->done();
   }
@@ -299,6 +351,7 @@ class Compiled {
   std::unique_ptr<Executable> executable_;
   std::shared_ptr<const cpu::FrozenSlots> slots_;  ///< null: weights are not frozen
   FramePool frames_;
+  UsedChoices choices_;
 };
 
 }  // namespace
@@ -339,6 +392,9 @@ void add_compiled(py::module_& module) {
       [](const std::string& library) { need(std::make_shared<Context>(), lend_torch(library)); },
       py::arg("library"),
       "Runs matmuls and convolutions with this libtorch_cpu, which must be loaded already.");
+  module.def("measure_kernels", measure_on_calls, py::arg("library"),
+             "Chooses kernels by measuring them once for each class of operands; `library` names "
+             "the lent ones with their version. Empty: runs the first kernel in order.");
   module.def("op_times", op_times, py::arg("on"),
              "Returns op, node, calls, and seconds of the calls of compiled graphs since the last "
              "call of this function, and times further ones if `on`.");
@@ -363,6 +419,9 @@ void add_compiled(py::module_& module) {
            py::arg("frozen") = false)
       .def_property_readonly("summary", &Compiled::summary,
                              "a summary of the compiled graph, as lines")
+      .def_property_readonly("choices", &Compiled::choices,
+                             "the measured classes of operands of its calls: kernels and seconds, "
+                             "the fastest first")
       .def_property_readonly("weights", &Compiled::weights,
                              "the indices of inputs that are weights")
       .def("extents", &Compiled::extents, py::arg("symbols"),

@@ -98,8 +98,8 @@ class Pool {
 
 struct Team {
   std::mutex busy;
-  std::int64_t most = 0;  ///< 0: as many as there are cores
-  TeamRunner runner;      ///< empty: the pool
+  std::atomic<std::int64_t> most = 0;  ///< 0: as many as there are cores
+  TeamRunner runner;                   ///< empty: the pool
   Pool* pool = nullptr;
   bool forked = false;  ///< of a forked process
 
@@ -119,7 +119,7 @@ std::atomic<Team*>& team_of_process() {
 /// that may have held its lock.
 void replace_team() {
   auto* const fresh = new Team;
-  fresh->most = team_of_process().load()->most;
+  fresh->most = team_of_process().load()->most.load();
   fresh->forked = true;
   team_of_process() = fresh;
 }
@@ -131,6 +131,13 @@ Team& team() {
   }();
   (void)made;
   return *team_of_process();
+}
+
+std::int64_t most_of(const Team& team) {
+  // Asking the system costs more than a small kernel takes.
+  static const std::int64_t cores = allowed_cores();
+  const std::int64_t most = team.most;
+  return std::min<std::int64_t>(most > 0 ? most : cores, 16);
 }
 
 thread_local bool inside = false;  // of a parallel_for
@@ -180,13 +187,10 @@ void parallel_for(std::int64_t count, std::int64_t grain,
   constexpr std::int64_t kMostChunks = 16, kGrains = 4;
   grain = std::max<std::int64_t>(grain, 1);
   if (chunk <= 0) chunk = kGrains * grain;
-  // Asking the system costs more than a small kernel takes.
-  static const std::int64_t cores = allowed_cores();
   const std::int64_t wanted = count / grain;
   if (wanted <= 1 || inside) return work(0, count);
   const std::unique_lock<std::mutex> lock(team().busy, std::try_to_lock);
-  const std::int64_t most =
-      lock ? std::min<std::int64_t>(team().most > 0 ? team().most : cores, 16) : 1;
+  const std::int64_t most = lock ? most_of(team()) : 1;
   const std::int64_t parts = std::min(wanted, most);
   if (parts <= 1) return work(0, count);
   const std::int64_t each = std::clamp<std::int64_t>(count / chunk / parts, 1, kMostChunks),
@@ -208,6 +212,10 @@ void parallel_for(std::int64_t count, std::int64_t grain,
   team().run(static_cast<std::size_t>(parts), [&](std::size_t i) { guarded(i); });
   guarded.rethrow();
 }
+
+std::int64_t thread_limit() { return most_of(team()); }
+
+bool in_parallel_for() { return inside; }
 
 void parallel_jobs(std::size_t count, std::size_t threads,
                    const std::function<void(std::size_t)>& job) {

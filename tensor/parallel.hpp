@@ -28,6 +28,11 @@ void use_threads(std::int64_t most, TeamRunner runner = {});
 /// (https://gcc.gnu.org/onlinedocs/libgomp); empty if it is not loaded or lacks it.
 [[nodiscard]] TeamRunner openmp_threads(const std::string& library);
 
+/// Returns the most threads that parallel_for uses.
+[[nodiscard]] std::int64_t thread_limit();
+/// Returns true in a part of a parallel_for.
+[[nodiscard]] bool in_parallel_for();
+
 /// Calls job(i) for each i below `count`, in order, on at most `threads` threads including the
 /// caller's. Each thread takes the next job when it finishes one.
 void parallel_jobs(std::size_t count, std::size_t threads,

@@ -8,6 +8,7 @@
 #include "backends/eager/kernels.hpp"
 #include "backends/windows.hpp"
 #include "tensor/instruction_set.hpp"
+#include "tensor/linalg/choices.hpp"
 #include "tensor/linalg/gemm.hpp"
 #include "tensor/linalg/torch_kernels.hpp"
 #include "tensor/parallel.hpp"
@@ -245,12 +246,39 @@ void convolve_channels(const Convolution& c, const Planes<T>& p) {
                });
 }
 
-bool is_lent(const Convolution& c, const Planes<float>& p) {
-  return lent_convolution(c, p.x, p.w, p.bias, p.y);
-}
-bool is_lent(const Convolution&, const Planes<double>&) { return false; }
-
 bool has_bias(const Call& call) { return call.operands.size() > 2 && call.operands[2] != nullptr; }
+
+template <class T>
+void convolve_by_ours(const Convolution& c, const Planes<T>& planes) {
+  if (c.channels == 1 && c.groups > 1) {
+    convolve_channels(c, planes);
+  } else {
+    convolve(c, planes);
+  }
+}
+
+/// Convolves by oneDNN or by our kernels, whichever is faster. Ours compute depthwise convolutions,
+/// and products of pixels without a copy.
+void convolve_fastest(const Convolution& c, const Planes<float>& p) {
+  static constexpr std::array<std::string_view, 2> kLentFirst{"oneDNN", kOwnKernel},
+      kOwnFirst{kOwnKernel, "oneDNN"};
+  const Window& g = c.window;
+  const bool lent_first = c.channels > 1 && (g.kernel_count() > 1 || g.in != g.out);
+  const auto& kernels = lent_first ? kLentFirst : kOwnFirst;
+  const KernelClass operands{
+      g.kernel_count() == 1 ? "convolution of f32 by 1 element" : "convolution of f32",
+      {c.batch, c.groups, c.channels, c.outputs, g.out_count(), g.kernel_count()},
+      {g.in == g.out     ? ""
+       : g.stride[2] > 1 ? "with stride"
+                         : "other extents",
+       g.dilation[2] > 1 ? "dilated" : ""},
+      c.batch * c.groups * c.outputs * g.out_count() * c.taps()};
+  run_fastest(operands, kernels, [&](std::size_t i) {
+    if (kernels[i] != kOwnKernel) return lent_convolution(c, p.x, p.w, p.bias, p.y);
+    convolve_by_ours(c, p);
+    return true;
+  });
+}
 
 template <class T>
 Status run_convolution(Call& call) {
@@ -261,12 +289,10 @@ Status run_convolution(Call& call) {
   const Elements<T> bias(has_bias(call) ? call.operand(2) : make_array(kStoredAs<T>, {0}));
   Filled<T> out(y);
   const Planes<T> planes{x.data(), w.data(), has_bias(call) ? bias.data() : nullptr, out.data()};
-  if (is_lent(c, planes)) return out.done();
-  if (c.channels == 1 && c.groups > 1) {
-    convolve_channels(c, planes);
-  } else {
-    convolve(c, planes);
-  }
+  if constexpr (std::is_same_v<T, float>)
+    convolve_fastest(c, planes);
+  else
+    convolve_by_ours(c, planes);
   return out.done();
 }
 Status convolution(Call& call) {

@@ -1,8 +1,12 @@
 // Converts blocks to f32, and applies bias and scales before the single rounding.
 #include <Eigen/Core>
+#include <array>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "backends/eager/kernels.hpp"
+#include "tensor/linalg/choices.hpp"
 #include "tensor/linalg/gemm.hpp"
 #include "tensor/linalg/torch_kernels.hpp"
 
@@ -30,13 +34,22 @@ Values<T> row_of(const Array& x) {
 template <class T>
 class Product {
  public:
-  Product(Call& call, std::size_t a, std::size_t b)
+  /// Adds a row of as many columns, unless it is null, where has_bias() is true.
+  Product(Call& call, std::size_t a, std::size_t b, const T* bias = nullptr)
       : y_(call.results[0]),
         rows_(call.operand(a).extents[0]),
         columns_(call.operand(b).extents[1]) {
     if (y_.dtype != kStoredAs<T>) own_.resize(rows_, columns_);
     values_ = own_.size() > 0 ? own_.data() : reinterpret_cast<T*>(y_.data);
-    gemm(matrix_of(call.operand(a)), matrix_of(call.operand(b)), values_);
+    const Matrix left = matrix_of(call.operand(a)), right = matrix_of(call.operand(b));
+    if constexpr (std::is_same_v<T, float>) {
+      if (left.dtype == DType::f32 && right.dtype == DType::f32) {
+        fastest_gemm(left, right, bias, values_);
+        has_bias_ = bias != nullptr;
+        return;
+      }
+    }
+    gemm(left, right, values_);
   }
 
   /// Calls change(row, its number) for each row before rounding.
@@ -55,6 +68,7 @@ class Product {
     if (own_.size() == 0) return {};
     return rows([](auto&, std::int64_t) {});
   }
+  [[nodiscard]] bool has_bias() const { return has_bias_; }
   [[nodiscard]] std::int64_t row_count() const { return rows_; }
   [[nodiscard]] std::int64_t column_count() const { return columns_; }
 
@@ -69,7 +83,35 @@ class Product {
   std::int64_t rows_, columns_;
   Values<T> own_;
   T* values_ = nullptr;
+  bool has_bias_ = false;
 };
+
+/// Runs the product of operands a and a + 1 by PyTorch's kernel or by ours, whichever is faster;
+/// fastest_gemm() chooses for single matrices of f32.
+Status fastest_product(Call& call, std::size_t a, const Array* bias, Kernel own) {
+  static constexpr std::array<std::string_view, 2> kKernels{kTorchKernel, kOwnKernel};
+  const Array &x = call.operand(a), &w = call.operand(a + 1);
+  const Array y = call.result();
+  const bool narrow = x.dtype == DType::bf16, batch = x.rank() == 3;
+  if (!narrow && (!batch || x.dtype != DType::f32)) return own(call);
+  KernelClass operands{
+      batch ? (narrow ? "products of bf16" : "products of f32") : "product of bf16",
+      {},
+      {bias != nullptr ? "with bias" : "", w.strides[w.rank() - 1] == 1 ? "" : "b by columns"},
+      y.count() * x.extents.back()};
+  if (batch) operands.sizes[0] = y.extents[0];
+  const std::size_t first = batch ? 1 : 0;
+  operands.sizes[first] = y.extents[first];
+  operands.sizes[first + 1] = x.extents.back();
+  operands.sizes[first + 2] = y.extents.back();
+  Status status;
+  run_fastest(operands, kKernels, [&](std::size_t i) {
+    if (i == 0) return lent_product(x, w, bias, y);
+    status = own(call);
+    return true;
+  });
+  return status;
+}
 
 template <class T>
 Status run_mm(Call& call) {
@@ -83,9 +125,12 @@ Status mm_of_integers(Call& call) {
   return {};
 }
 Status mm(Call& call) {
-  if (lent_product(call.operand(0), call.operand(1), nullptr, call.result())) return {};
-  if (is_integer(call.operand_dtype(0))) return mm_of_integers(call);
-  return call.operand_dtype(0) == DType::f64 ? run_mm<double>(call) : run_mm<float>(call);
+  if (is_integer(call.operand_dtype(0))) {
+    call.result();
+    return mm_of_integers(call);
+  }
+  const bool wide = call.operand_dtype(0) == DType::f64;
+  return fastest_product(call, 0, nullptr, wide ? run_mm<double> : run_mm<float>);
 }
 
 /// Returns the matrices in the last two dims, in row-major order of the others.
@@ -125,9 +170,12 @@ Status bmm_of_integers(Call& call) {
   return {};
 }
 Status bmm(Call& call) {
-  if (lent_product(call.operand(0), call.operand(1), nullptr, call.result())) return {};
-  if (is_integer(call.operand_dtype(0))) return bmm_of_integers(call);
-  return call.operand_dtype(0) == DType::f64 ? run_bmm<double>(call) : run_bmm<float>(call);
+  if (is_integer(call.operand_dtype(0))) {
+    call.result();
+    return bmm_of_integers(call);
+  }
+  const bool wide = call.operand_dtype(0) == DType::f64;
+  return fastest_product(call, 0, nullptr, wide ? run_bmm<double> : run_bmm<float>);
 }
 
 template <class T>
@@ -159,7 +207,10 @@ Status grouped_mm(Call& call) {
 template <class T>
 Status run_addmm(Call& call) {
   const Values<T> bias = row_of<T>(call.operand(0));
-  return Product<T>(call, 1, 2).rows([&](auto& row, std::int64_t) {
+  const bool whole = bias.cols() == call.operand(2).extents[1];
+  Product<T> product(call, 1, 2, whole ? bias.data() : nullptr);
+  if (product.has_bias()) return product.done();
+  return product.rows([&](auto& row, std::int64_t) {
     if (bias.cols() == 1) {
       row += bias(0, 0);
     } else {
@@ -168,8 +219,8 @@ Status run_addmm(Call& call) {
   });
 }
 Status addmm(Call& call) {
-  if (lent_product(call.operand(1), call.operand(2), &call.operand(0), call.result())) return {};
-  return call.operand_dtype(1) == DType::f64 ? run_addmm<double>(call) : run_addmm<float>(call);
+  const bool wide = call.operand_dtype(1) == DType::f64;
+  return fastest_product(call, 1, &call.operand(0), wide ? run_addmm<double> : run_addmm<float>);
 }
 
 Status scaled_mm(Call& call) {

@@ -3,8 +3,10 @@
 // arXiv:2205.14135). Computes in f32, and f64 operands in f64.
 #include <Eigen/Core>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +15,7 @@
 #include "backends/eager/curves.hpp"
 #include "backends/eager/kernels.hpp"
 #include "backends/eager/tiled_attention.hpp"
+#include "tensor/linalg/choices.hpp"
 #include "tensor/linalg/gemm.hpp"
 #include "tensor/linalg/torch_kernels.hpp"
 #include "tensor/parallel.hpp"
@@ -184,10 +187,25 @@ Status scaled_attention_kernel(Call& call) {
   call.result(0);
   call.result(1);
   const bool masked = call.operands.size() > 3 && call.operands[3] != nullptr;
-  if (!masked && lent_attention(call.operand(0), call.operand(1), call.operand(2), sizes.causal,
-                                sizes.scale, call.results[0], call.results[1]))
+  if (masked) {
+    attend_by_tiles(call, sizes);
     return {};
-  attend_by_tiles(call, sizes);
+  }
+  const Array &q = call.operand(0), &k = call.operand(1), &v = call.operand(2);
+  const bool narrow = q.dtype == DType::bf16;
+  const std::array<std::string_view, 2> kernels =
+      narrow ? std::array{kTorchKernel, kOwnKernel} : std::array{kOwnKernel, kTorchKernel};
+  const KernelClass operands{
+      narrow ? "attention of bf16" : "attention of f32",
+      {sizes.planes(), sizes.queries, sizes.keys, sizes.width, sizes.group()},
+      {sizes.causal ? "causal" : "", q.strides[2] == sizes.width ? "" : "heads by columns"},
+      sizes.planes() * sizes.queries * sizes.keys * sizes.width};
+  run_fastest(operands, kernels, [&](std::size_t i) {
+    if (kernels[i] == kTorchKernel)
+      return lent_attention(q, k, v, sizes.causal, sizes.scale, call.results[0], call.results[1]);
+    attend_by_tiles(call, sizes);
+    return true;
+  });
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -54,24 +55,75 @@ std::pair<std::int64_t, std::int64_t> taps_inside(const Window& w, std::size_t a
   return {first, std::min(last, w.kernel[axis])};
 }
 
-/// Returns the index of the window's largest element at a place.
+/// The largest elements so far of a row of windows, and the taps that gave them. NaN is largest.
 template <class T>
-std::int64_t largest_at(const Window& w, const T* x, std::int64_t pz, std::int64_t py,
-                        std::int64_t px) {
-  const auto [z0, z1] = taps_inside(w, 0, pz);
-  const auto [y0, y1] = taps_inside(w, 1, py);
-  const auto [x0, x1] = taps_inside(w, 2, px);
-  std::int64_t best = -1;
-  for (std::int64_t z = z0; z < z1; ++z) {
-    for (std::int64_t y = y0; y < y1; ++y) {
-      const std::int64_t row = (w.source(0, pz, z) * w.in[1] + w.source(1, py, y)) * w.in[2];
-      for (std::int64_t i = x0; i < x1; ++i) {
-        const std::int64_t at = row + w.source(2, px, i);
-        if (best < 0 || x[at] > x[best] || x[at] != x[at]) best = at;
-      }
+class RowOfMaxima {
+ public:
+  explicit RowOfMaxima(std::int64_t places)
+      : values_(static_cast<std::size_t>(places)), taps_(values_.size()) {}
+
+  void start() { std::fill(taps_.begin(), taps_.end(), Tap(-1)); }
+
+  /// Compares with the elements of one tap, `stride` apart, at places [begin, end).
+  void add(std::int64_t tap, const T* x, std::int64_t stride, std::int64_t begin,
+           std::int64_t end) {
+    if (stride == 1) return add_strided(tap, x, [](std::int64_t i) { return i; }, begin, end);
+    if (stride == 2) return add_strided(tap, x, [](std::int64_t i) { return 2 * i; }, begin, end);
+    add_strided(tap, x, [stride](std::int64_t i) { return stride * i; }, begin, end);
+  }
+
+  [[nodiscard]] T value(std::int64_t place) const {
+    return values_[static_cast<std::size_t>(place)];
+  }
+  [[nodiscard]] std::int64_t tap(std::int64_t place) const {
+    return taps_[static_cast<std::size_t>(place)];
+  }
+
+ private:
+  using Tap = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;  // for vectors
+
+  template <class Offset>
+  void add_strided(std::int64_t tap, const T* x, const Offset& offset, std::int64_t begin,
+                   std::int64_t end) {
+    T* const values = values_.data();
+    Tap* const taps = taps_.data();
+    for (std::int64_t i = begin; i < end; ++i) {
+      const T now = x[offset(i)];
+      const bool larger = (taps[i] < 0) | (now > values[i]) | (now != now);
+      values[i] = larger ? now : values[i];
+      taps[i] = larger ? static_cast<Tap>(tap) : taps[i];
     }
   }
-  return best;
+
+  std::vector<T> values_;
+  std::vector<Tap> taps_;
+};
+
+/// Computes one plane of max_pool: the largest elements, and their indices.
+template <class T>
+void max_pool_plane(const Window& w, const T* x, T* out, std::int64_t* at) {
+  RowOfMaxima<T> row(w.out[2]);
+  for (std::int64_t pz = 0; pz < w.out[0]; ++pz)
+    for (std::int64_t py = 0; py < w.out[1]; ++py) {
+      const auto [z0, z1] = taps_inside(w, 0, pz);
+      const auto [y0, y1] = taps_inside(w, 1, py);
+      const auto start_of = [&](std::int64_t z, std::int64_t y) {
+        return (w.source(0, pz, z) * w.in[1] + w.source(1, py, y)) * w.in[2];
+      };
+      row.start();
+      for (std::int64_t z = z0; z < z1; ++z)
+        for (std::int64_t y = y0; y < y1; ++y)
+          for (std::int64_t i = 0; i < w.kernel[2]; ++i) {
+            const auto [begin, end] = w.inside(2, i);
+            row.add((z * w.kernel[1] + y) * w.kernel[2] + i, x + start_of(z, y) + w.source(2, 0, i),
+                    w.stride[2], begin, end);
+          }
+      for (std::int64_t px = 0; px < w.out[2]; ++px, ++at, ++out) {
+        const std::int64_t tap = row.tap(px), rest = tap / w.kernel[2];
+        *out = row.value(px);
+        *at = start_of(rest / w.kernel[1], rest % w.kernel[1]) + w.source(2, px, tap % w.kernel[2]);
+      }
+    }
 }
 
 template <class T>
@@ -82,11 +134,7 @@ Status run_max_pool(Call& call) {
     return fail_call(call, "PW1203", "a window contains only padding");
   return over_planes<T>(
       call.operand(0), y, w.in_count(), w.out_count(), [&](std::int64_t plane, const T* x, T* out) {
-        auto* at = reinterpret_cast<std::int64_t*>(index.at(plane * w.out_count()));
-        for (std::int64_t pz = 0; pz < w.out[0]; ++pz)
-          for (std::int64_t py = 0; py < w.out[1]; ++py)
-            for (std::int64_t px = 0; px < w.out[2]; ++px, ++at, ++out)
-              *out = x[*at = largest_at(w, x, pz, py, px)];
+        max_pool_plane(w, x, out, reinterpret_cast<std::int64_t*>(index.at(plane * w.out_count())));
       });
 }
 Status max_pool(Call& call) {

@@ -62,18 +62,27 @@ bool takes(const Matrix& a, const Matrix& b, Operand& left, Operand& right) {
          operand_of(b, right);
 }
 
+/// Fills c with the bias, if any. Returns the factor of c's contents.
+template <class Scalar>
+Scalar start(const Matrix& a, const Matrix& b, const Scalar* bias, Scalar* c) {
+  if (bias == nullptr) return 0;
+  for (std::int64_t i = 0; i < a.rows; ++i) std::copy_n(bias, b.columns, c + i * b.columns);
+  return 1;
+}
+
 /// Fortran's matrices are column-major, so c' = b' · a'.
 template <class Scalar>
-bool call(Fortran<Scalar>* function, DType dtype, const Matrix& a, const Matrix& b, Scalar* c) {
+bool call(Fortran<Scalar>* function, DType dtype, const Matrix& a, const Matrix& b,
+          const Scalar* bias, Scalar* c) {
   Operand left, right;
   if (function == nullptr || a.dtype != dtype || b.dtype != dtype || !takes(a, b, left, right))
     return false;
-  const Scalar one = 1, zero = 0;
+  const Scalar one = 1, added = start(a, b, bias, c);
   const Int rows = static_cast<Int>(a.rows), columns = static_cast<Int>(b.columns),
             depth = static_cast<Int>(a.columns);
   function(right.transposed ? "T" : "N", left.transposed ? "T" : "N", &columns, &rows, &depth, &one,
            reinterpret_cast<const Scalar*>(b.data), &right.step,
-           reinterpret_cast<const Scalar*>(a.data), &left.step, &zero, c, &columns);
+           reinterpret_cast<const Scalar*>(a.data), &left.step, &added, c, &columns);
   return true;
 }
 
@@ -96,20 +105,20 @@ Status lend_blas(const std::string& library) {
   return {};
 }
 
-bool blas_gemm(const Matrix& a, const Matrix& b, float* c) {
+bool blas_gemm(const Matrix& a, const Matrix& b, const float* bias, float* c) {
   Operand left, right;
   if (a.dtype != DType::bf16 || b.dtype != DType::bf16 || lent().bf16 == nullptr)
-    return call(lent().sgemm, DType::f32, a, b, c);
+    return call(lent().sgemm, DType::f32, a, b, bias, c);
   if (!takes(a, b, left, right)) return false;
   lent().bf16(kRowMajor, left.transposed ? kTransposed : kPlain,
               right.transposed ? kTransposed : kPlain, static_cast<Int>(a.rows),
               static_cast<Int>(b.columns), static_cast<Int>(a.columns), 1, a.data, left.step,
-              b.data, right.step, 0, c, static_cast<Int>(b.columns));
+              b.data, right.step, start(a, b, bias, c), c, static_cast<Int>(b.columns));
   return true;
 }
 
 bool blas_gemm(const Matrix& a, const Matrix& b, double* c) {
-  return call(lent().dgemm, DType::f64, a, b, c);
+  return call<double>(lent().dgemm, DType::f64, a, b, nullptr, c);
 }
 
 }  // namespace pw

@@ -15,10 +15,10 @@ namespace pw {
 /// with PW1222 if the library is not loaded or has neither.
 Status lend_blas(const std::string& library);
 
-/// Computes c (row-major, a.rows × b.columns) = a · b with the lent library. Returns false if no
-/// library is lent, if it does not support the operands, or if the product is too small to justify
-/// the call.
-bool blas_gemm(const Matrix& a, const Matrix& b, float* c);
+/// Computes c (row-major, a.rows × b.columns) = a · b with the lent library, plus a row `bias`
+/// unless it is null. Returns false if no library is lent, if it does not support the operands, or
+/// if the product is too small to justify the call.
+bool blas_gemm(const Matrix& a, const Matrix& b, const float* bias, float* c);
 bool blas_gemm(const Matrix& a, const Matrix& b, double* c);
 
 }  // namespace pw

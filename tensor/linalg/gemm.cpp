@@ -16,6 +16,7 @@
 #include "tensor/array.hpp"
 #include "tensor/instruction_set.hpp"
 #include "tensor/linalg/blas.hpp"
+#include "tensor/linalg/choices.hpp"
 #include "tensor/linalg/gemm_kernel.hpp"
 #include "tensor/linalg/torch_kernels.hpp"
 #include "tensor/parallel.hpp"
@@ -206,14 +207,30 @@ class PartOfProduct {
   std::vector<Scalar> narrow_;
 };
 
+using LentKernel = bool(const Matrix& a, const Matrix& b, const float* bias, float* c);
+struct LentProduct {
+  std::string_view name;
+  LentKernel* run;
+};
+
+/// Lent kernels in the order of their speed on most operands: MKL halves its vectors on other
+/// processors than Intel's.
+const std::array<LentProduct, 2>& lent_products() {
+  constexpr LentProduct kBlas{"BLAS", blas_gemm}, kOneDnn{"oneDNN", lent_product};
+  static const std::array<LentProduct, 2> in_order =
+      is_intel() ? std::array{kBlas, kOneDnn} : std::array{kOneDnn, kBlas};
+  return in_order;
+}
+
 bool is_lent(const Matrix& a, const Matrix& b, float* c) {
-  return lent_product(a, b, c) || blas_gemm(a, b, c);
+  const auto& kernels = lent_products();
+  return kernels[0].run(a, b, nullptr, c) || kernels[1].run(a, b, nullptr, c);
 }
 bool is_lent(const Matrix& a, const Matrix& b, double* c) { return blas_gemm(a, b, c); }
 
+/// Computes the product by our own kernel.
 template <class Scalar>
-void multiply(const Matrix& a, const Matrix& b, bool parallel, Scalar* c) {
-  if (is_lent(a, b, c)) return;
+void multiply_blocks(const Matrix& a, const Matrix& b, bool parallel, Scalar* c) {
   if (a.columns == 0) std::fill(c, c + a.rows * b.columns, Scalar(0));
   if (a.rows == 0 || b.columns == 0) return;
   const std::int64_t step = std::max(kMostPacked / a.rows / kDepth, std::int64_t{1}) * kDepth;
@@ -229,6 +246,21 @@ void multiply(const Matrix& a, const Matrix& b, bool parallel, Scalar* c) {
     else
       run(0, blocks);
   }
+}
+
+/// Adds a row to each row of c.
+void add_to_rows(const float* bias, std::int64_t rows, std::int64_t columns, float* c) {
+  constexpr std::int64_t kElementsWorthAThread = 1 << 14;
+  parallel_for(rows, 1 + kElementsWorthAThread / (columns + 1),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i)
+                   for (std::int64_t j = 0; j < columns; ++j) c[i * columns + j] += bias[j];
+               });
+}
+
+template <class Scalar>
+void multiply(const Matrix& a, const Matrix& b, bool parallel, Scalar* c) {
+  if (!is_lent(a, b, c)) multiply_blocks(a, b, parallel, c);
 }
 
 template <class Scalar>
@@ -251,6 +283,24 @@ void multiply_each(std::span<const Matrix> a, std::span<const Matrix> b, Scalar*
 
 void gemm(const Matrix& a, const Matrix& b, float* c) { multiply(a, b, true, c); }
 void gemm(const Matrix& a, const Matrix& b, double* c) { multiply(a, b, true, c); }
+
+void fastest_gemm(const Matrix& a, const Matrix& b, const float* bias, float* c) {
+  const auto& lent = lent_products();
+  static const std::array<std::string_view, 3> kernels{lent[0].name, lent[1].name, kOwnKernel};
+  const auto layout = [](const Matrix& m, std::string_view by_columns) {
+    return m.column_step != 1 && m.row_step == 1 ? by_columns : std::string_view();
+  };
+  const KernelClass operands{bias == nullptr ? "product of f32" : "product of f32 with bias",
+                             {a.rows, a.columns, b.columns},
+                             {layout(a, "a by columns"), layout(b, "b by columns")},
+                             a.rows * a.columns * b.columns};
+  run_fastest(operands, kernels, [&](std::size_t i) {
+    if (i < lent.size()) return lent[i].run(a, b, bias, c);
+    multiply_blocks(a, b, true, c);
+    if (bias != nullptr) add_to_rows(bias, a.rows, b.columns, c);
+    return true;
+  });
+}
 
 void gemm(const Matrix& a, const Matrix& b, std::int64_t* c) {
   std::fill(c, c + a.rows * b.columns, 0);

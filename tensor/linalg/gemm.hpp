@@ -25,6 +25,10 @@ struct Matrix {
 void gemm(const Matrix& a, const Matrix& b, float* c);
 void gemm(const Matrix& a, const Matrix& b, double* c);
 
+/// Computes the same of f32 matrices, plus a row `bias` unless it is null, by the kernel that is
+/// fastest for them, as measured (choices.hpp): a lent library's, or ours.
+void fastest_gemm(const Matrix& a, const Matrix& b, const float* bias, float* c);
+
 /// Computes an integer product modulo 2^64.
 void gemm(const Matrix& a, const Matrix& b, std::int64_t* c);
 

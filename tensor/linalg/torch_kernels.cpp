@@ -107,10 +107,8 @@ const float* row_major_data(const Torch& tensor) {
   return static_cast<const float*>(data);
 }
 
-bool is_worth_it(const Convolution& c) {
-  const Window& w = c.window;
-  const bool flat = w.in[0] == 1 && w.out[0] == 1 && w.kernel[0] == 1 && w.padding[0] == 0;
-  return flat && c.channels > 1 && (w.kernel_count() > 1 || w.in != w.out);
+bool is_flat(const Window& w) {
+  return w.in[0] == 1 && w.out[0] == 1 && w.kernel[0] == 1 && w.padding[0] == 0;
 }
 
 /// Returns true if the elements have no gaps, by rows or by columns; for others oneDNN has only its
@@ -164,7 +162,7 @@ bool lent_convolution(const Convolution& c, const float* x, const float* w, cons
                       float* y) {
   const TorchFunctions& torch = lent_functions();
   const Window& g = c.window;
-  if (torch.convolution == nullptr || !is_worth_it(c) || places(g, 1) != g.out[1] ||
+  if (torch.convolution == nullptr || !is_flat(g) || places(g, 1) != g.out[1] ||
       places(g, 2) != g.out[2])
     return false;
   const std::int64_t outputs = c.groups * c.outputs;
@@ -184,7 +182,7 @@ bool lent_convolution(const Convolution& c, const float* x, const float* w, cons
   return true;
 }
 
-bool lent_product(const Matrix& a, const Matrix& b, float* c) {
+bool lent_product(const Matrix& a, const Matrix& b, const float* bias, float* c) {
   constexpr std::int64_t kWorthACall = 1 << 22;  // multiplications
   constexpr std::int64_t kWorthACopy = 48;       // multiplications for each result, which is copied
   const TorchFunctions& torch = lent_functions();
@@ -195,9 +193,10 @@ bool lent_product(const Matrix& a, const Matrix& b, float* c) {
                 {a.row_step, a.column_step}),
       w(reinterpret_cast<const float*>(b.data), 2, {b.columns, b.rows},
         {b.column_step, b.row_step});
-  Torch out;
-  if (x.handle == nullptr || w.handle == nullptr ||
-      torch.linear(x.handle, w.handle, nullptr, "none", nullptr, 0, nullptr, &out.handle) != 0)
+  Torch row(bias, 1, {b.columns}), out;
+  if (x.handle == nullptr || w.handle == nullptr || (bias != nullptr && row.handle == nullptr) ||
+      torch.linear(x.handle, w.handle, bias == nullptr ? nullptr : &row.handle, "none", nullptr, 0,
+                   nullptr, &out.handle) != 0)
     return false;
   const float* const made = row_major_data(out);
   if (made == nullptr) return false;
@@ -233,11 +232,12 @@ bool lent_attention(const Array& q, const Array& k, const Array& v, bool causal,
   const TorchFunctions& torch = lent_functions();
   if (torch.attention == nullptr || torch.bfloat16 == nullptr || torch.strides == nullptr)
     return false;
+  if (q.dtype != DType::bf16 && q.dtype != DType::f32) return false;
   for (const Array* x : {&q, &k, &v})
-    if (x->dtype != DType::bf16 || x->rank() != 4 || x->strides[3] != 1 ||
+    if (x->dtype != q.dtype || x->rank() != 4 || x->strides[3] != 1 ||
         x->extents[1] != q.extents[1] || x->extents[3] != q.extents[3])
       return false;
-  if (q.count() * k.extents[2] < kWorthACall || lse.dtype != DType::f32 || y.dtype != DType::bf16)
+  if (q.count() * k.extents[2] < kWorthACall || lse.dtype != DType::f32 || y.dtype != q.dtype)
     return false;
   const Torch queries(q), keys(k), values(v);
   if (queries.handle == nullptr || keys.handle == nullptr || values.handle == nullptr) return false;

@@ -21,22 +21,23 @@ namespace pw {
 Status lend_torch(const std::string& library);
 
 /// Convolves x by w and adds a bias per output, if any; all arrays are row-major. Returns false if
-/// no library is lent, or if our own kernels are as fast: depthwise convolutions and products.
+/// no library is lent, and for windows of three dims.
 bool lent_convolution(const Convolution& c, const float* x, const float* w, const float* bias,
                       float* y);
 
-/// Computes c (row-major, a.rows × b.columns) = a · b in f32. Returns false if no library is lent,
-/// for other dtypes, and if the product is too small to justify the call.
-bool lent_product(const Matrix& a, const Matrix& b, float* c);
+/// Computes c (row-major, a.rows × b.columns) = a · b in f32, plus a row `bias` unless it is null.
+/// Returns false if no library is lent, for other dtypes, and if the product is too small to
+/// justify the call.
+bool lent_product(const Matrix& a, const Matrix& b, const float* bias, float* c);
 
 /// Computes y = a · b of bf16 matrices, plus a row `bias` unless it is null, or of batches of bf16
 /// or f32 matrices, without a bias; y is row-major. Returns false if no library is lent, for other
 /// operands, and if the product is too small to justify the call.
 bool lent_product(const Array& a, const Array& b, const Array* bias, const Array& y);
 
-/// Computes softmax(q · kᵀ · scale) · v of bf16 operands [batch, heads, rows, width], and the
-/// logarithms of the sums; with `causal` a query sees the keys up to its own number. Returns false
-/// like `lent_product`.
+/// Computes softmax(q · kᵀ · scale) · v of f32 or bf16 operands [batch, heads, rows, width], and
+/// the logarithms of the sums; with `causal` a query sees the keys up to its own number. Returns
+/// false like `lent_product`.
 bool lent_attention(const Array& q, const Array& k, const Array& v, bool causal, double scale,
                     const Array& y, const Array& lse);
 

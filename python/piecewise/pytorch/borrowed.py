@@ -40,5 +40,9 @@ def _lend() -> str:
 
 
 def lent_threads() -> None:
-    """Runs with PyTorch's OpenMP runtime and number of threads, so that two thread pools do not compete."""
+    """Runs with PyTorch's OpenMP runtime and number of threads, so that two thread pools do not compete, and with the fastest of its kernels and ours.
+
+    Which one is fastest is measured, and may differ between machines; under torch.use_deterministic_algorithms(True) nothing is measured.
+    """
     _piecewise.use_threads(torch.get_num_threads(), _lend())
+    _piecewise.measure_kernels("" if torch.are_deterministic_algorithms_enabled() else f"PyTorch {torch.__version__}")

@@ -91,6 +91,11 @@ class Call:
         self._dtypes = [(i, fake.dtype) for i, fake in enumerate(given) if isinstance(fake, torch.Tensor)]
         self._known: t.Dict[t.Tuple[int, ...], _Known] = {}
 
+    @property
+    def choices(self) -> t.List[t.Tuple[str, t.List[t.Tuple[str, float]]]]:
+        """Returns the measured classes of operands: kernels and seconds, the fastest first."""
+        return self._compiled.choices
+
     def _learn(self, key: t.Tuple[int, ...], symbols: t.Dict[str, int]) -> _Known:
         at = functools.partial(evaluated, symbols=symbols)
         places = [place._replace(offset=0).at(at) for _, place in self._results]

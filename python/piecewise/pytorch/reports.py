@@ -23,6 +23,7 @@ class Part:
     graph: _piecewise.Graph  # the graph that runs
     summary: t.List[str]  # the summary of the backend
     read: t.Callable[[], _piecewise.Graph]
+    chosen: t.Callable[[], t.List[t.Tuple[str, t.List[t.Tuple[str, float]]]]] = list  # the measured classes of operands: kernels and seconds
 
     @functools.cached_property
     def imported(self) -> _piecewise.Graph:
@@ -71,6 +72,16 @@ class GraphReport:
     def summary(self) -> t.List[str]:
         """Returns a summary of the compiled parts."""
         return [line for part in self.parts for line in part.summary]
+
+    @property
+    def kernels(self) -> t.List[str]:
+        """Returns the measurements by which kernels were chosen, one line for each class of operands; the first kernel is used."""
+        chosen = dict(row for part in self.parts for row in part.chosen())
+        busy = "not measured, because the processor was busy"
+        return [
+            f"{operands}: " + (", ".join(f"{kernel} {seconds * 1e3:.3g} ms" for kernel, seconds in times) or busy)
+            for operands, times in sorted(chosen.items())
+        ]
 
     @property
     def taken(self) -> int:

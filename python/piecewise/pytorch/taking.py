@@ -11,6 +11,7 @@ import json
 import logging
 import operator
 import typing as t
+import weakref
 
 import torch
 
@@ -224,7 +225,7 @@ class Taking:
         compiled = _piecewise.Compiled(graph, engine, hosted.functions(imported.operators), over, options.frozen)
         call = Call(imported, graph, compiled, hosted, FrozenWeights(compiled, options.check) if options.frozen else None)
         read = functools.partial(self._session.loads, rewritten.imported, "torch")
-        return _Taken(call, rewritten, PartReport(graph, compiled.summary, read), warm)
+        return _Taken(call, rewritten, PartReport(graph, compiled.summary, read, functools.partial(_choices, weakref.ref(call))), warm)
 
     def _on_device(
         self,
@@ -291,6 +292,12 @@ class _PartCall(torch.nn.Module):
 
     def forward(self, *args):
         return self._call(list(args))
+
+
+def _choices(call: weakref.ReferenceType) -> t.List[t.Tuple[str, t.List[t.Tuple[str, float]]]]:
+    """Returns the measurements that a call uses, while it exists."""
+    alive = call()
+    return [] if alive is None else alive.choices
 
 
 def hint(graph: torch.fx.Graph, at: t.Tuple[int, int]) -> int:
