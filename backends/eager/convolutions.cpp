@@ -257,6 +257,17 @@ void convolve_by_ours(const Convolution& c, const Planes<T>& planes) {
   }
 }
 
+KernelClass class_of(const Convolution& c, std::string_view op) {
+  const Window& g = c.window;
+  return {op,
+          {c.batch * c.groups, c.channels, c.outputs, g.out_count(), g.kernel_count()},
+          {g.in == g.out     ? ""
+           : g.stride[2] > 1 ? "with stride"
+                             : "other extents",
+           g.dilation[2] > 1 ? "dilated" : ""},
+          c.batch * c.groups * c.outputs * g.out_count() * c.taps()};
+}
+
 /// Convolves by oneDNN or by our kernels, whichever is faster. Ours compute depthwise convolutions,
 /// and products of pixels without a copy.
 void convolve_fastest(const Convolution& c, const Planes<float>& p) {
@@ -265,15 +276,7 @@ void convolve_fastest(const Convolution& c, const Planes<float>& p) {
   const Window& g = c.window;
   const bool lent_first = c.channels > 1 && (g.kernel_count() > 1 || g.in != g.out);
   const auto& kernels = lent_first ? kLentFirst : kOwnFirst;
-  const KernelClass operands{
-      g.kernel_count() == 1 ? "convolution of f32 by 1 element" : "convolution of f32",
-      {c.batch, c.groups, c.channels, c.outputs, g.out_count(), g.kernel_count()},
-      {g.in == g.out     ? ""
-       : g.stride[2] > 1 ? "with stride"
-                         : "other extents",
-       g.dilation[2] > 1 ? "dilated" : ""},
-      c.batch * c.groups * c.outputs * g.out_count() * c.taps()};
-  run_fastest(operands, kernels, [&](std::size_t i) {
+  run_fastest(class_of(c, "convolution of f32"), kernels, [&](std::size_t i) {
     if (kernels[i] != kOwnKernel) return lent_convolution(c, p.x, p.w, p.bias, p.y);
     convolve_by_ours(c, p);
     return true;
@@ -295,9 +298,28 @@ Status run_convolution(Call& call) {
     convolve_by_ours(c, planes);
   return out.done();
 }
+
+/// Convolves bf16 by oneDNN, or in f32, whichever is faster.
+Status convolve_bf16(Call& call) {
+  static constexpr std::array<std::string_view, 2> kKernels{kOwnKernel, "oneDNN"};
+  const Array y = call.result();
+  const Convolution c =
+      convolution_of(call, call.operand(0).extents, call.operand(1).extents, y.extents);
+  Status status;
+  run_fastest(class_of(c, "convolution of bf16"), kKernels, [&](std::size_t i) {
+    if (i == 1)
+      return lent_convolution(c, call.operand(0), call.operand(1),
+                              has_bias(call) ? &call.operand(2) : nullptr, y);
+    status = run_convolution<float>(call);
+    return true;
+  });
+  return status;
+}
+
 Status convolution(Call& call) {
-  return call.operand_dtype(0) == DType::f64 ? run_convolution<double>(call)
-                                             : run_convolution<float>(call);
+  const DType dtype = call.operand_dtype(0);
+  if (dtype == DType::bf16) return convolve_bf16(call);
+  return dtype == DType::f64 ? run_convolution<double>(call) : run_convolution<float>(call);
 }
 
 /// Computes one image and group of the transpose: x from y.

@@ -180,33 +180,46 @@ Status run_attention(Call& call) {
                });
   return {};
 }
+
+/// Runs the fastest of PyTorch's kernel, ours by tiles, and ours by products of matrices, which
+/// packs no keys and suits few queries.
+Status attend_fastest(Call& call, const AttentionSizes& sizes) {
+  constexpr std::string_view kTiles = kOwnKernel, kProducts = "Piecewise, products";
+  static constexpr std::array<std::string_view, 3> kTorchFirst{kTorchKernel, kTiles, kProducts},
+      kTilesFirst{kTiles, kTorchKernel, kProducts};
+  const Array &q = call.operand(0), &k = call.operand(1), &v = call.operand(2);
+  const bool masked = call.operands.size() > 3 && call.operands[3] != nullptr,
+             narrow = q.dtype == DType::bf16;
+  const auto& kernels = narrow ? kTorchFirst : kTilesFirst;
+  const KernelClass operands{
+      narrow ? "attention of bf16" : "attention of f32",
+      {sizes.planes(), sizes.queries, sizes.keys, sizes.width, sizes.group()},
+      {sizes.causal ? "causal"
+       : masked     ? "masked"
+                    : "",
+       q.strides.end()[-2] == sizes.width ? "" : "heads by columns"},
+      2 * sizes.planes() * sizes.queries * sizes.keys * sizes.width};
+  Status status;
+  run_fastest(operands, kernels, [&](std::size_t i) {
+    if (kernels[i] == kTorchKernel)
+      return !masked &&
+             lent_attention(q, k, v, sizes.causal, sizes.scale, call.results[0], call.results[1]);
+    if (kernels[i] == kTiles)
+      attend_by_tiles(call, sizes);
+    else
+      status = run_attention<float>(call);
+    return true;
+  });
+  return status;
+}
+
 Status scaled_attention_kernel(Call& call) {
   if (call.operand_dtype(0) == DType::f64) return run_attention<double>(call);
   const AttentionSizes sizes = sizes_of(call, 0);
   if (auto fits = check_heads(call, sizes); !fits) return fits;
   call.result(0);
   call.result(1);
-  const bool masked = call.operands.size() > 3 && call.operands[3] != nullptr;
-  if (masked) {
-    attend_by_tiles(call, sizes);
-    return {};
-  }
-  const Array &q = call.operand(0), &k = call.operand(1), &v = call.operand(2);
-  const bool narrow = q.dtype == DType::bf16;
-  const std::array<std::string_view, 2> kernels =
-      narrow ? std::array{kTorchKernel, kOwnKernel} : std::array{kOwnKernel, kTorchKernel};
-  const KernelClass operands{
-      narrow ? "attention of bf16" : "attention of f32",
-      {sizes.planes(), sizes.queries, sizes.keys, sizes.width, sizes.group()},
-      {sizes.causal ? "causal" : "", q.strides[2] == sizes.width ? "" : "heads by columns"},
-      sizes.planes() * sizes.queries * sizes.keys * sizes.width};
-  run_fastest(operands, kernels, [&](std::size_t i) {
-    if (kernels[i] == kTorchKernel)
-      return lent_attention(q, k, v, sizes.causal, sizes.scale, call.results[0], call.results[1]);
-    attend_by_tiles(call, sizes);
-    return true;
-  });
-  return {};
+  return attend_fastest(call, sizes);
 }
 
 /// Computes the gradients of one key head and of the queries that read it.

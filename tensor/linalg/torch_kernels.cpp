@@ -94,17 +94,17 @@ class Torch {
   }
 };
 
-/// Returns the elements of a row-major f32 result; null for other results.
-const float* row_major_data(const Torch& tensor) {
+/// Returns the elements of a row-major result of this dtype; null for other results.
+const void* row_major_data(const Torch& tensor, std::int32_t (*expected)()) {
   const TorchFunctions& torch = lent_functions();
   std::int32_t dtype = -1;
   bool contiguous = false;
   void* data = nullptr;
-  if (torch.dtype(tensor.handle, &dtype) != 0 || dtype != torch.float32() ||
+  if (torch.dtype(tensor.handle, &dtype) != 0 || dtype != expected() ||
       torch.contiguous(tensor.handle, &contiguous) != 0 || !contiguous ||
       torch.data(tensor.handle, &data) != 0)
     return nullptr;
-  return static_cast<const float*>(data);
+  return data;
 }
 
 bool is_flat(const Window& w) {
@@ -123,6 +123,18 @@ std::int64_t places(const Window& w, std::size_t axis) {
   return (w.in[axis] + 2 * w.padding[axis] - w.dilation[axis] * (w.kernel[axis] - 1) - 1) /
              w.stride[axis] +
          1;
+}
+
+/// Calls PyTorch's convolution. Returns false if it is not lent or does not take the operands.
+bool convolve(const Convolution& c, const Torch& x, const Torch& w, Torch* bias, Torch& out) {
+  const TorchFunctions& torch = lent_functions();
+  const Window& g = c.window;
+  if (torch.convolution == nullptr || !is_flat(g) || places(g, 1) != g.out[1] ||
+      places(g, 2) != g.out[2] || x.handle == nullptr || w.handle == nullptr)
+    return false;
+  return torch.convolution(x.handle, w.handle, bias == nullptr ? nullptr : &bias->handle,
+                           g.padding.data() + 1, 2, g.stride.data() + 1, 2, g.dilation.data() + 1,
+                           2, c.groups, "none", nullptr, 0, nullptr, &out.handle) == 0;
 }
 
 }  // namespace
@@ -160,25 +172,45 @@ Status lend_torch(const std::string& library) {
 
 bool lent_convolution(const Convolution& c, const float* x, const float* w, const float* bias,
                       float* y) {
-  const TorchFunctions& torch = lent_functions();
   const Window& g = c.window;
-  if (torch.convolution == nullptr || !is_flat(g) || places(g, 1) != g.out[1] ||
-      places(g, 2) != g.out[2])
-    return false;
   const std::int64_t outputs = c.groups * c.outputs;
   const Torch image(x, 4, {c.batch, c.groups * c.channels, g.in[1], g.in[2]}),
       weight(w, 4, {outputs, c.channels, g.kernel[1], g.kernel[2]});
   Torch added(bias, 1, {outputs}), out;
-  if (image.handle == nullptr || weight.handle == nullptr ||
-      (bias != nullptr && added.handle == nullptr))
-    return false;
-  if (torch.convolution(image.handle, weight.handle, bias == nullptr ? nullptr : &added.handle,
-                        g.padding.data() + 1, 2, g.stride.data() + 1, 2, g.dilation.data() + 1, 2,
-                        c.groups, "none", nullptr, 0, nullptr, &out.handle) != 0)
-    return false;
-  const float* const made = row_major_data(out);
+  if (bias != nullptr && added.handle == nullptr) return false;
+  if (!convolve(c, image, weight, bias == nullptr ? nullptr : &added, out)) return false;
+  const auto* const made = static_cast<const float*>(row_major_data(out, lent_functions().float32));
   if (made == nullptr) return false;
   std::copy_n(made, c.batch * outputs * g.out_count(), y);
+  return true;
+}
+
+bool lent_convolution(const Convolution& c, const Array& x, const Array& w, const Array* bias,
+                      const Array& y) {
+  const Window& g = c.window;
+  for (const Array* each : {&x, &w, &y})
+    if (each->dtype != DType::bf16 || !each->contiguous()) return false;
+  if (bias != nullptr && (bias->dtype != DType::bf16 || bias->rank() != 1)) return false;
+  const TorchFunctions& torch = lent_functions();
+  if (torch.bfloat16 == nullptr) return false;
+  const std::int64_t outputs = c.groups * c.outputs;
+  const Torch image({x.dtype,
+                     {c.batch, c.groups * c.channels, g.in[1], g.in[2]},
+                     {g.in_count() * c.groups * c.channels, g.in_count(), g.in[2], 1},
+                     x.data,
+                     nullptr}),
+      weight({w.dtype,
+              {outputs, c.channels, g.kernel[1], g.kernel[2]},
+              {c.taps(), g.kernel_count(), g.kernel[2], 1},
+              w.data,
+              nullptr});
+  Torch added = bias == nullptr ? Torch() : Torch(*bias);
+  Torch out;
+  if (bias != nullptr && added.handle == nullptr) return false;
+  if (!convolve(c, image, weight, bias == nullptr ? nullptr : &added, out)) return false;
+  const auto* const made = static_cast<const std::byte*>(row_major_data(out, torch.bfloat16));
+  if (made == nullptr) return false;
+  std::copy_n(made, y.count() * size_of(y.dtype), y.data);
   return true;
 }
 
@@ -198,7 +230,7 @@ bool lent_product(const Matrix& a, const Matrix& b, const float* bias, float* c)
       torch.linear(x.handle, w.handle, bias == nullptr ? nullptr : &row.handle, "none", nullptr, 0,
                    nullptr, &out.handle) != 0)
     return false;
-  const float* const made = row_major_data(out);
+  const auto* const made = static_cast<const float*>(row_major_data(out, torch.float32));
   if (made == nullptr) return false;
   std::copy_n(made, a.rows * b.columns, c);
   return true;

@@ -24,6 +24,9 @@ Status lend_torch(const std::string& library);
 /// no library is lent, and for windows of three dims.
 bool lent_convolution(const Convolution& c, const float* x, const float* w, const float* bias,
                       float* y);
+/// Convolves row-major bf16 arrays; null: no bias.
+bool lent_convolution(const Convolution& c, const Array& x, const Array& w, const Array* bias,
+                      const Array& y);
 
 /// Computes c (row-major, a.rows × b.columns) = a · b in f32, plus a row `bias` unless it is null.
 /// Returns false if no library is lent, for other dtypes, and if the product is too small to
