@@ -193,7 +193,7 @@ Status attend_fastest(Call& call, const AttentionSizes& sizes) {
   const auto& kernels = narrow ? kTorchFirst : kTilesFirst;
   const KernelClass operands{
       narrow ? "attention of bf16" : "attention of f32",
-      {sizes.planes(), sizes.queries, sizes.keys, sizes.width, sizes.group()},
+      {sizes.planes(), sizes.queries, sizes.keys, sizes.width, sizes.key_heads},
       {sizes.causal ? "causal"
        : masked     ? "masked"
                     : "",
