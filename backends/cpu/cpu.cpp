@@ -156,6 +156,7 @@ std::vector<rows::RunUnit> CpuBackend::State::grouped(Graph& graph) {
   rows::GroupingOptions grouping;
   grouping.automatic = options.fuse;
   grouping.checks = true;
+  grouping.wide_rows = true;
   std::vector<rows::RunUnit> units = rows::group_rows(graph, grouping);
   for (int round = 0; round < kRounds && take_apart(graph, units); ++round) {
     graph.erase_dead();

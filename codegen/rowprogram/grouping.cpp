@@ -45,6 +45,13 @@ class Grouper {
     if (options_.automatic) {
       for (std::size_t i = 0, count = units_.size(); i < count; ++i) peel(i);
     }
+    if (options_.wide_rows) {
+      for (RunUnit& unit : units_) {
+        if (unit.kind != UnitKind::rows) continue;
+        if (auto wide = lower_with_wide_rows(graph_, unit.nodes, options_.checks))
+          unit.program = std::move(*wide);
+      }
+    }
     return ordered();
   }
 

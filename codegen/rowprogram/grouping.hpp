@@ -15,6 +15,7 @@ struct GroupingOptions {
   std::size_t max_nodes = 48;      ///< limit for a group
   std::size_t max_arguments = 24;  ///< limit for a group's program
   bool checks = false;             ///< whether programs check indices
+  bool wide_rows = false;          ///< whether rows of a few elements are joined
 };
 
 /// Nodes that run together. Units are in an executable order.

@@ -4,11 +4,13 @@
 // one outside.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "codegen/rowprogram/row_program.hpp"
+#include "codegen/rowprogram/wide_rows.hpp"
 #include "graph/build.hpp"
 
 namespace pw::rows {
@@ -112,9 +114,12 @@ Graph isolate(const Graph& graph, std::span<const NodeId> nodes, std::vector<Val
   return alone;
 }
 
-tl::expected<RowProgram, Opaque> lower_nodes(const Graph& graph, std::span<const NodeId> nodes,
-                                             std::vector<ValueId>& inputs,
-                                             std::vector<ValueId>& outputs, bool checks) {
+namespace {
+
+/// Returns the nodes as a graph of primitives.
+tl::expected<Graph, Opaque> primitives_of(const Graph& graph, std::span<const NodeId> nodes,
+                                          std::vector<ValueId>& inputs,
+                                          std::vector<ValueId>& outputs) {
   Graph alone = isolate(graph, nodes, inputs, outputs);
   auto inlined = inline_bodies(alone);
   if (inlined && search_in_rows(alone)) inlined = inline_bodies(alone);
@@ -123,7 +128,27 @@ tl::expected<RowProgram, Opaque> lower_nodes(const Graph& graph, std::span<const
         Opaque{"its body does not apply: " + inlined.error().front().message});
   }
   alone.erase_dead();
-  return lower(alone, checks);
+  return alone;
+}
+
+}  // namespace
+
+tl::expected<RowProgram, Opaque> lower_nodes(const Graph& graph, std::span<const NodeId> nodes,
+                                             std::vector<ValueId>& inputs,
+                                             std::vector<ValueId>& outputs, bool checks) {
+  const auto alone = primitives_of(graph, nodes, inputs, outputs);
+  if (!alone) return tl::unexpected(alone.error());
+  return lower(*alone, checks);
+}
+
+std::optional<RowProgram> lower_with_wide_rows(const Graph& graph, std::span<const NodeId> nodes,
+                                               bool checks) {
+  std::vector<ValueId> inputs, outputs;
+  auto alone = primitives_of(graph, nodes, inputs, outputs);
+  if (!alone || !join_narrow_rows(*alone)) return {};
+  auto program = lower(*alone, checks);
+  if (!program || divides_in_loops(*program)) return {};
+  return std::move(*program);
 }
 
 tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node) {

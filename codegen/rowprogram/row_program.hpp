@@ -94,6 +94,11 @@ tl::expected<RowProgram, Opaque> lower(const Graph& meaning, bool checks = false
 tl::expected<RowProgram, Opaque> lower_nodes(const Graph& graph, std::span<const NodeId> nodes,
                                              std::vector<ValueId>& inputs,
                                              std::vector<ValueId>& outputs, bool checks = false);
+/// Lowers nodes of which the results have rows of a few elements, so that a row covers more dims:
+/// the results are written as if these dims were joined. Nothing if there are no such results, or
+/// if the addresses of an element would be harder to compute.
+std::optional<RowProgram> lower_with_wide_rows(const Graph& graph, std::span<const NodeId> nodes,
+                                               bool checks = false);
 /// Lowers one node.
 tl::expected<RowProgram, Opaque> lower_node(const Graph& graph, NodeId node);
 /// Returns a graph of these nodes with the given inputs and outputs, and constants in addition.
