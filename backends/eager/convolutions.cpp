@@ -2,6 +2,10 @@
 // Simard, 2006), built for one block of places at a time. Groups of one channel are summed row by
 // row instead. Computes in f32, or in f64 for f64.
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "backends/eager/channel_kernel.hpp"
@@ -18,6 +22,13 @@ namespace {
 
 constexpr std::int64_t kColumnBytes = 1 << 19, kProductsWorthAThread = 1 << 18;
 
+/// Calls work(begin, end) on ranges of elements that are converted.
+template <class Work>
+void over_elements(std::int64_t count, const Work& work) {
+  constexpr std::int64_t kElementsWorthAThread = 1 << 15;
+  parallel_for(count, kElementsWorthAThread, work, kElementsWorthAThread);
+}
+
 /// All elements in the compute type; the operand's own if they already have it.
 template <class T>
 class Elements {
@@ -27,15 +38,17 @@ class Elements {
       data_ = reinterpret_cast<const T*>(packed_.data);
       return;
     }
-    own_.resize(static_cast<std::size_t>(packed_.count()));
-    load_run(packed_.dtype, packed_.data, 1, packed_.count(), own_.data());
-    data_ = own_.data();
+    own_ = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(packed_.count()));
+    over_elements(packed_.count(), [&](std::int64_t begin, std::int64_t end) {
+      load_run(packed_.dtype, packed_.at(begin), 1, end - begin, own_.get() + begin);
+    });
+    data_ = own_.get();
   }
   [[nodiscard]] const T* data() const { return data_; }
 
  private:
   Array packed_;
-  std::vector<T> own_;
+  std::unique_ptr<T[]> own_;
   const T* data_ = nullptr;
 };
 
@@ -44,17 +57,21 @@ template <class T>
 class Filled {
  public:
   explicit Filled(Array& y) : y_(y) {
-    if (y.dtype != kStoredAs<T>) own_.resize(static_cast<std::size_t>(y.count()));
+    if (y.dtype != kStoredAs<T>)
+      own_ = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(y.count()));
   }
-  [[nodiscard]] T* data() { return own_.empty() ? reinterpret_cast<T*>(y_.data) : own_.data(); }
+  [[nodiscard]] T* data() { return own_ ? own_.get() : reinterpret_cast<T*>(y_.data); }
   Status done() {
-    if (!own_.empty()) store_run(y_.dtype, y_.data, 1, y_.count(), own_.data());
+    if (!own_) return {};
+    over_elements(y_.count(), [&](std::int64_t begin, std::int64_t end) {
+      store_run(y_.dtype, y_.at(begin), 1, end - begin, own_.get() + begin);
+    });
     return {};
   }
 
  private:
   Array& y_;
-  std::vector<T> own_;
+  std::unique_ptr<T[]> own_;
 };
 
 template <class T>
