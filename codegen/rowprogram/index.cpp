@@ -92,6 +92,23 @@ bool Indices::within(IndexId a, IndexId b) const {
   return intervals_[a].low >= 0 && intervals_[a].high < y.constant;
 }
 
+/// Returns t if the quotient is t / k and the remainder t % k: an index that was split. It is
+/// joined by quotient * k + remainder. Also if t is a quotient itself: s / (m k) and (s / m) % k
+/// give s / m.
+IndexId Indices::joined(IndexId quotient, IndexId remainder) const {
+  const Index &q = nodes_[quotient], &r = nodes_[remainder];
+  if (q.kind != IndexKind::div) return {};
+  if (q.a == r.a && q.b == r.b) return r.a;
+  const Index& part = nodes_[r.a];
+  if (part.kind != IndexKind::div || q.a != part.a) return {};
+  const Index &whole = nodes_[q.b], &m = nodes_[part.b], &k = nodes_[r.b];
+  const bool constant = whole.kind == IndexKind::constant && m.kind == IndexKind::constant &&
+                        k.kind == IndexKind::constant;
+  const bool same = constant && m.constant > 0 && whole.constant % m.constant == 0 &&
+                    whole.constant / m.constant == k.constant;
+  return same ? r.a : IndexId();
+}
+
 IndexId Indices::add(IndexId a, IndexId b) {
   const Index x = nodes_[a], y = nodes_[b];
   if (x.kind == IndexKind::constant && y.kind != IndexKind::constant) return add(b, a);
@@ -104,19 +121,12 @@ IndexId Indices::add(IndexId a, IndexId b) {
       !__builtin_add_overflow(nodes_[x.b].constant, y.constant, &sum)) {
     return add(x.a, constant(sum));
   }
-  // (t / k) * k + t % k is t: a row index that was split and joined again.
   if (x.kind == IndexKind::mul && y.kind == IndexKind::mod && x.b == y.b) {
-    const Index& quotient = nodes_[x.a];
-    if (quotient.kind == IndexKind::div && quotient.a == y.a && quotient.b == y.b) return y.a;
-    // The same if t is itself a quotient: (s / (m k)) * k + (s / m) % k is s / m.
-    const Index& part = nodes_[y.a];
-    if (quotient.kind == IndexKind::div && part.kind == IndexKind::div && quotient.a == part.a) {
-      const Index &whole = nodes_[quotient.b], &m = nodes_[part.b], &k = nodes_[y.b];
-      if (whole.kind == IndexKind::constant && m.kind == IndexKind::constant &&
-          k.kind == IndexKind::constant && m.constant > 0 && whole.constant % m.constant == 0 &&
-          whole.constant / m.constant == k.constant)
-        return y.a;
-    }
+    if (const IndexId whole = joined(x.a, b); whole.valid()) return whole;
+    // And with more before it: (u + t / k) * k + t % k is u * k + t.
+    if (const Index sum_of = nodes_[x.a]; sum_of.kind == IndexKind::add)
+      if (const IndexId whole = joined(sum_of.b, b); whole.valid())
+        return add(mul(sum_of.a, x.b), whole);
   }
   const Interval p = intervals_[a], q = intervals_[b];
   return make(IndexKind::add, a, b, {plus(p.low, q.low, kMin), plus(p.high, q.high, kMax)});

@@ -97,6 +97,7 @@ class Indices {
   using Key = std::tuple<Index::Kind, std::int64_t, IndexId, IndexId>;
   IndexId make(Index node, Interval interval, std::vector<VarId> vars);
   IndexId make(Index::Kind kind, IndexId a, IndexId b, Interval interval);
+  [[nodiscard]] IndexId joined(IndexId quotient, IndexId remainder) const;
   void print(IndexId id, bool factor, std::string& out) const;
   struct Parts {
     std::int64_t step;

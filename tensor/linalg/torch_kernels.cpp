@@ -125,12 +125,12 @@ std::int64_t places(const Window& w, std::size_t axis) {
          1;
 }
 
-/// Calls PyTorch's convolution. Returns false if it is not lent or does not take the operands.
+/// Calls PyTorch's convolution, which is lent. Returns false if it does not take the operands.
 bool convolve(const Convolution& c, const Torch& x, const Torch& w, Torch* bias, Torch& out) {
   const TorchFunctions& torch = lent_functions();
   const Window& g = c.window;
-  if (torch.convolution == nullptr || !is_flat(g) || places(g, 1) != g.out[1] ||
-      places(g, 2) != g.out[2] || x.handle == nullptr || w.handle == nullptr)
+  if (!is_flat(g) || places(g, 1) != g.out[1] || places(g, 2) != g.out[2] || x.handle == nullptr ||
+      w.handle == nullptr)
     return false;
   return torch.convolution(x.handle, w.handle, bias == nullptr ? nullptr : &bias->handle,
                            g.padding.data() + 1, 2, g.stride.data() + 1, 2, g.dilation.data() + 1,
@@ -172,6 +172,7 @@ Status lend_torch(const std::string& library) {
 
 bool lent_convolution(const Convolution& c, const float* x, const float* w, const float* bias,
                       float* y) {
+  if (lent_functions().convolution == nullptr) return false;
   const Window& g = c.window;
   const std::int64_t outputs = c.groups * c.outputs;
   const Torch image(x, 4, {c.batch, c.groups * c.channels, g.in[1], g.in[2]}),
@@ -192,7 +193,7 @@ bool lent_convolution(const Convolution& c, const Array& x, const Array& w, cons
     if (each->dtype != DType::bf16 || !each->contiguous()) return false;
   if (bias != nullptr && (bias->dtype != DType::bf16 || bias->rank() != 1)) return false;
   const TorchFunctions& torch = lent_functions();
-  if (torch.bfloat16 == nullptr) return false;
+  if (torch.convolution == nullptr || torch.bfloat16 == nullptr) return false;
   const std::int64_t outputs = c.groups * c.outputs;
   const Torch image({x.dtype,
                      {c.batch, c.groups * c.channels, g.in[1], g.in[2]},

@@ -212,6 +212,17 @@ TEST_CASE("windows: the largest of a window and where it is, the first of equals
       {tensor(DType::f32, {1, 6}, {-1, -1, 5, 5, nan, 2})});
   near(values(y[0]), {-1, 5, nan, 2}, 0);
   near(values(y[1]), {0, 2, 4, 5}, 0);
+  const double inf = std::numeric_limits<double>::infinity();
+  near(values(agreed("in x: f32[1, 2, 4]  y, i = max_pool(x){kernel = [2, 2], stride = [3, 2], "
+                     "padding = [1, 0], dilation = [1, 1]}  out y, i",
+                     {tensor(DType::f32, {1, 2, 4}, {-inf, -inf, nan, 1, 7, 8, 2, nan})})[1]),
+       {0, 2}, 0);
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32})
+    for (const std::string stride : {"1", "2", "3"})
+      agreed(fmt::format("in x: {}[2, 3, 9, 11]  y, i = max_pool(x){{kernel = [3, 2], stride = [2, "
+                         "{}], padding = [1, 1], dilation = [2, 3], ceil = true}}  out y, i",
+                         name(dtype), stride),
+             {drawn(dtype, {2, 3, 9, 11}, 3)});
   const std::string text = "in y: f32[1, 2], i: i64[1, 2]  x = max_unpool(y, i){size = [3]}  out x";
   const Tensor two = tensor(DType::f32, {1, 2}, {1, 2});
   near(values(agreed(text, {two, tensor(DType::i64, {1, 2}, {2, 2})})[0]), {0, 0, 3}, 0);

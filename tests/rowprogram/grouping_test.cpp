@@ -132,3 +132,22 @@ TEST_CASE("grouping: random graphs keep their order, each node once", "[rowprogr
     check_order(grouped(text + "  out " + out));
   }
 }
+
+TEST_CASE("grouping: rows of a few elements are joined where addresses stay simple",
+          "[rowprogram]") {
+  rows::GroupingOptions options;
+  options.wide_rows = true;
+  const auto domain = [&](const std::string& text) {
+    const Grouped g = grouped(text, options);
+    REQUIRE(g.units.size() == 1);
+    return g.context->dims.print(g.units[0].program.params[0]);
+  };
+  CHECK(domain("in x: f32[2, 48, 7, 7], s: f32[48, 1, 1]  y = mul(x, s)  out y") == "96");
+  CHECK(domain("in x: f32[n, 48, 7, 7]  y = relu(x)  out y") == "48*n");
+  CHECK(domain("in x: f32[2, 48, 2, 3, 4]  y = relu(x)  out y") == "96");
+  CHECK(domain("in x: f32[2, 48, 7, 64]  y = relu(x)  out y") == "672");  // wide enough
+  CHECK(domain("in x: f32[4, 7, 7]  y = relu(x)  out y") == "28");        // few rows would be left
+  CHECK(domain("in x: f32[96, m, 7]  y = relu(x)  out y") == "96*m");     // of unknown extent
+  // Each element of a joined row would need a remainder.
+  CHECK(domain("in x: f32[96, 7, 7], s: f32[7]  y = mul(x, s)  out y") == "672");
+}
