@@ -64,7 +64,7 @@ class RowOfMaxima {
 
   void start() { std::fill(taps_.begin(), taps_.end(), Tap(-1)); }
 
-  /// Compares with the elements of one tap, `stride` apart, at places [begin, end).
+  /// Compares with the elements of one tap, every `stride`-th, at places [begin, end).
   void add(std::int64_t tap, const T* x, std::int64_t stride, std::int64_t begin,
            std::int64_t end) {
     if (stride == 1) return add_strided(tap, x, [](std::int64_t i) { return i; }, begin, end);

@@ -52,7 +52,7 @@ bool divides(const RowProgram& program, const Block& block, std::vector<VarId>& 
 
 bool join_narrow_rows(Graph& alone) {
   Context& context = alone.context();
-  const OpId reshape = context.ops.find("reshape");
+  const OpId reshape = context.ops.find(Primitive::reshape);
   bool any = false;
   for (std::size_t i = 0; i < alone.outputs().size(); ++i) {
     const ValueId v = alone.outputs()[i];

@@ -19,7 +19,7 @@ namespace pw {
 /// Names of kernels: ours, and those of a lent libtorch_cpu.
 constexpr std::string_view kOwnKernel = "Piecewise", kTorchKernel = "PyTorch";
 
-/// Operands for which one measurement holds, apart from the number of threads.
+/// Operands for which one measurement holds, with one number of threads.
 struct KernelClass {
   std::string_view op;                  ///< and its dtype
   std::array<std::int64_t, 6> sizes{};  ///< of which the two leading binary digits count; 0: unused
@@ -41,8 +41,8 @@ using MeasurementStore =
 /// Measures from now on; an empty function: the first kernel in order runs from now on.
 void measure_kernels(MeasurementStore store);
 
-/// What was measured for a class, the fastest kernel first; nothing if the processor was too busy
-/// for a measurement, so that the first kernel in order runs.
+/// Times of a class, the fastest kernel first; none if the processor was too busy for a measurement,
+/// so that the first kernel in order runs.
 struct KernelChoice {
   struct Time {
     std::string kernel;
@@ -65,7 +65,7 @@ class CollectedChoices {
   std::vector<std::string> used;
 };
 
-/// Returns true on processors for which the BLAS of PyTorch on x86, MKL, has kernels of its own.
+/// Returns true on Intel's processors, for which the BLAS of PyTorch on x86, MKL, is optimised.
 [[nodiscard]] bool is_intel();
 
 }  // namespace pw

@@ -30,7 +30,7 @@ std::vector<std::size_t> runs(const KernelClass& of, std::size_t refused = kKern
 struct Kept {
   explicit Kept(std::string first) : text(std::move(first)) {
     measure_kernels([this](const std::string& key, const auto& measure, const auto& usable) {
-      ++asked[key];
+      ++requested[key];
       return usable(this->text) ? this->text : this->text = measure();
     });
   }
@@ -39,7 +39,7 @@ struct Kept {
   Kept& operator=(const Kept&) = delete;
 
   std::string text;
-  std::map<std::string, int> asked;
+  std::map<std::string, int> requested;
 };
 
 }  // namespace
@@ -58,12 +58,12 @@ TEST_CASE("choices: a measurement decides for a class, once", "[backends]") {
   CHECK(runs(operands("kept", 100)) == std::vector<std::size_t>{2});
   CHECK(runs(operands("kept", 127)) == std::vector<std::size_t>{2});  // 0b11…, as 100
   CHECK(runs(operands("kept", 100), 2) == std::vector<std::size_t>{2, 0});
-  CHECK(kept.asked.size() == 1);
-  CHECK(kept.asked.begin()->second == 1);
-  CHECK(kept.asked.begin()->first.find("kept 96 × 64, by columns, ") == 0);
-  CHECK(used.used == std::vector<std::string>(3, kept.asked.begin()->first));
+  CHECK(kept.requested.size() == 1);
+  CHECK(kept.requested.begin()->second == 1);
+  CHECK(kept.requested.begin()->first.find("kept 96 × 64, by columns, ") == 0);
+  CHECK(used.used == std::vector<std::string>(3, kept.requested.begin()->first));
   runs(operands("kept", 128));
-  CHECK(kept.asked.size() == 2);
+  CHECK(kept.requested.size() == 2);
   const auto choices = kernel_choices();
   REQUIRE(choices.size() == 2);
   CHECK(choices[1].operands.find("kept 96") == 0);
@@ -72,7 +72,7 @@ TEST_CASE("choices: a measurement decides for a class, once", "[backends]") {
   CHECK(choices[1].times[0].seconds == 1e-3);
 }
 
-TEST_CASE("choices: a text about other kernels is measured anew, and small calls never",
+TEST_CASE("choices: a text about other kernels is measured again, and small calls never",
           "[backends]") {
   const Kept kept("1.000e-03\tfour\n");
   const auto first = runs(operands("other", 8));
@@ -84,7 +84,7 @@ TEST_CASE("choices: a text about other kernels is measured anew, and small calls
   KernelClass small = operands("small", 8);
   small.work = 1000;
   CHECK(runs(small) == std::vector<std::size_t>{0});
-  CHECK(kept.asked.size() == 1);
+  CHECK(kept.requested.size() == 1);
 }
 
 TEST_CASE("choices: a kernel that refuses the operands has no time", "[backends]") {
@@ -107,7 +107,7 @@ TEST_CASE("choices: kernels inside a kernel, and parts of a loop, measure nothin
   const Kept kept("");
   std::vector<std::size_t> inner;
   CHECK(run_fastest(operands("outer", 8), kKernels, [&](std::size_t) {
-    if (kept.asked.size() == 1 && kept.text.empty()) inner = runs(operands("inner", 8));
+    if (kept.requested.size() == 1 && kept.text.empty()) inner = runs(operands("inner", 8));
     return true;
   }));
   CHECK(inner == std::vector<std::size_t>{0});
@@ -115,5 +115,5 @@ TEST_CASE("choices: kernels inside a kernel, and parts of a loop, measure nothin
   parallel_for(2, 1, [&](std::int64_t begin, std::int64_t end) {
     if (end - begin == 1) CHECK(runs(operands("part", 8)) == std::vector<std::size_t>{0});
   });
-  CHECK(kept.asked.count("part 8 × 64, by columns, 2 threads") == 0);
+  CHECK(kept.requested.count("part 8 × 64, by columns, 2 threads") == 0);
 }

@@ -44,7 +44,7 @@ TEST_CASE("index: quotients and remainders of sums are taken apart", "[rowprogra
                       number(16))) == "i1 + row * 6");
   CHECK(x.print(x.substitute(x.div(x.use(inside), number(2)), inside,
                              x.add(x.mul(x.use(group), number(8)), number(5)))) == "i1 * 4 + 2");
-  // An index that was split in three, behind another one.
+  // An index that was split in three, after another one.
   const IndexId j = x.use(inside), first = x.div(j, number(12)),
                 second = x.mod(x.div(j, number(4)), number(3)), third = x.mod(j, number(4));
   const IndexId two = x.add(x.mul(x.add(x.mul(x.use(row), number(11)), first), number(3)), second);

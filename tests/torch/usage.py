@@ -286,6 +286,59 @@ class Layers(Case):
             self.assertEqual(len(made), 1)
 
 
+class MeasuredKernels(Case):
+    class Mixed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.image = nn.Linear(256, 768), nn.Conv2d(8, 16, 3, padding=1)
+
+        def forward(self, x):
+            q, k, v = self.up(x).view(-1, 64, 4, 3, 64).permute(3, 0, 2, 1, 4)
+            return F.scaled_dot_product_attention(q, k, v), self.image(x.view(-1, 8, 64, 32))
+
+    def test_equal_calls_have_equal_bits_and_times_are_reported(self):
+        for dtype in (torch.float32, torch.bfloat16):
+            torch._dynamo.reset()
+            model, x = self.Mixed().eval().to(dtype), torch.randn(8, 64, 256).to(dtype)
+            function = torch.compile(model, backend="piecewise")
+            with torch.no_grad():
+                first = function(x)
+                self.assertLessEqual(difference(model(x), first), CLOSE if dtype == torch.float32 else 2e-2)
+                for _ in range(3):
+                    self.assertEqual(difference(first, function(x)), 0)
+            kernels = front.report(function)[0].kernels
+            for op in ("product of ", "attention of ", "convolution of "):
+                rows = [line for line in kernels if line.startswith(op)]
+                self.assertTrue(rows, kernels)
+                for line in rows:
+                    self.assertRegex(line, r"threads?: (\w+(, products)? [\d.e-]+ ms(, )?)+$|the processor was busy$")
+
+    def test_deterministic_programs_measure_nothing(self):
+        torch.use_deterministic_algorithms(True)
+        self.addCleanup(torch.use_deterministic_algorithms, False)
+        function = torch.compile(nn.Linear(256, 1000), backend="piecewise")
+        with torch.no_grad():
+            function(torch.randn(300, 256))
+        self.assertEqual(front.report(function)[0].kernels, [])
+
+    def test_a_second_process_measures_nothing(self):
+        script = """
+            import torch
+            from piecewise import pytorch as front
+            function = torch.compile(torch.nn.Linear(256, 512), backend="piecewise")
+            with torch.no_grad():
+                function(torch.ones(128, 256))
+            print(*front.report(function)[0].kernels)
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            environment = os.environ | {"PWR_CACHE_DIR": folder}
+            run = [sys.executable, "-c", textwrap.dedent(script)]
+            first, second = (subprocess.run(run, capture_output=True, text=True, cwd=ROOT, check=True, env=environment).stdout for _ in range(2))
+        self.assertIn("product of f32 with bias 128 × 256 × 512, b by columns", first)
+        if "busy" not in first:
+            self.assertEqual(first, second)
+
+
 class NearMisses(compiled.WithRules):
     RULES = """
         op pw_test.rms(x: T[*b, d], w: T[d]) {eps: float} -> y: T[*b, d]
