@@ -119,6 +119,7 @@ struct EngineCapabilities {
   bool strict = false;   ///< can match the interpreter's bits in single precision
   bool fuse = false;     ///< fuses neighbouring row ops into kernels
   bool capture = false;  ///< records pieces or whole steps, and replays them
+  bool loop = false;     ///< runs many steps in one launch
 };
 
 struct BackendOptions {

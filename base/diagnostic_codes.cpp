@@ -745,6 +745,8 @@ constexpr DiagnosticCode kCodes[] = {
      "a step does not set a symbol, or sets one that the graph lacks or a value that it cannot "
      "have",
      "write --set s0=4; the message names the symbols", usage},
+    {"PW1471", "tokens cannot be generated, or not several in one launch",
+     "the message gives the reason", usage},
     {"PW1501", "a piecewise.toml is not valid TOML", "each line is `option = value` or `[command]`",
      usage},
     {"PW1502", "a piecewise.toml has an unknown key", "keys are the long names of options", usage},

@@ -50,6 +50,24 @@ void EngineArgs::fill(const Session& session, ExecutionRequest& request) const {
   request.engine.fuse = grouping != "none";
   if (!tokens.empty())
     request.tokens = session.need(parse_numbers(tokens, 1, std::int64_t{1} << 24));
+  if (!ends.empty()) request.ends = session.need(parse_numbers(ends, 0, std::int64_t{1} << 32));
+}
+
+void EngineArgs::add_generation(CLI::App& app) {
+  const OptionsOf group(app, "Execution");
+  CLI::Option* generate =
+      add_setting(app, "--generate-steps", stated.generate, CLI::Range(1, 1 << 24),
+                  "after the steps of --steps, run this many more, each with one new token of "
+                  "each sequence that goes on: the token that its last step chose")
+          ->needs("--steps");
+  add_setting(app, "--end-tokens", ends, "LIST",
+              "a sequence that --generate-steps continues ends with one of these tokens")
+      ->needs(generate);
+  add_setting(
+      app, "--steps-in-launch", stated.engine.steps_in_launch, CLI::Range(1, 4096),
+      "with --backend cuda and --mode full: launch up to this many generated steps at once, "
+      "as a loop on the device (CUDA 12.4 or newer)")
+      ->needs(generate);
 }
 
 void EngineArgs::add_to(CLI::App& app, bool graph_required) {

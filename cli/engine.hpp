@@ -14,8 +14,10 @@ struct EngineArgs {
   RuleOptions rules;
   PlanArgs plan;
   ExecutionRequest stated;
-  std::string tokens, grouping = "auto";
+  std::string tokens, ends, grouping = "auto";
   void add_to(CLI::App& app, bool graph_required = true);
+  /// Adds the options for steps that choose their tokens.
+  void add_generation(CLI::App& app);
   void fill(const Session& session, ExecutionRequest& request) const;
 };
 

@@ -317,7 +317,8 @@ Result<StepResult> Runtime::run(const Step& step, Weights& weights, const RunOpt
   return StepResult{std::move(outputs), std::move(report)};
 }
 
-Result<LoopTokens> Runtime::run_loop(const Step& step, Weights& weights, const LoopLimits& limits) {
+Result<ChosenTokens> Runtime::run_loop(const Step& step, Weights& weights,
+                                       const GenerationLimits& limits) {
   auto out = PW_TRY(loop_.run(captured_size(live_->report), step.sequences.size(), limits));
   live_->next = task_.plan.steps.size();
   live_->continued = true;
@@ -332,8 +333,8 @@ Result<LoopTokens> Runtime::run_loop(const Step& step, Weights& weights, const L
   return out;
 }
 
-Result<LoopTokens> Runtime::run_some(const Step& step, Weights& weights, const LoopLimits& limits,
-                                     const RunOptions& options) {
+Result<ChosenTokens> Runtime::run_some(const Step& step, Weights& weights,
+                                       const GenerationLimits& limits, const RunOptions& options) {
   const std::int64_t ahead = loop_.passes(step, limits, options);
   PW_TRY(begin(step, weights, options, ahead));
   if (ahead > 0 && live_->report.whole && loop_.ready(captured_size(live_->report)))
@@ -342,14 +343,7 @@ Result<LoopTokens> Runtime::run_some(const Step& step, Weights& weights, const L
   const std::vector<Tensor> outputs = PW_TRY(end_step());
   if (ahead > 0)
     for (const Sequence& s : step.sequences) PW_TRY(pages_.keep(step, s, s.new_tokens));
-  weights.write_back(task_.source, outputs, step);
-  LoopTokens out{1, {}};
-  std::int64_t row = 0;
-  for (const Sequence& s : step.sequences) {
-    row += s.new_tokens;
-    out.chosen.push_back({reinterpret_cast<const std::int64_t*>(outputs[0].data())[row - 1]});
-  }
-  return out;
+  return take_chosen(task_.source, step, weights, outputs);
 }
 
 }  // namespace pw::cuda

@@ -40,8 +40,8 @@ class Runtime {
   /// Runs a step and returns the tokens of its graph's first output, an i64 for each row. If each
   /// sequence has one new token and a loop of their number was captured, runs several steps in one
   /// launch (see run_many).
-  Result<LoopTokens> run_some(const Step& step, Weights& weights, const LoopLimits& limits,
-                              const RunOptions& options = {});
+  Result<ChosenTokens> run_some(const Step& step, Weights& weights, const GenerationLimits& limits,
+                                const RunOptions& options = {});
   [[nodiscard]] StepLoop& loop() { return loop_; }
   [[nodiscard]] const Graph& source() const { return task_.source; }
 
@@ -87,7 +87,7 @@ class Runtime {
   Status allocate();
   Result<StepReport> begin(const Step& step, Weights& weights, const RunOptions& options,
                            std::int64_t ahead);
-  Result<LoopTokens> run_loop(const Step& step, Weights& weights, const LoopLimits& limits);
+  Result<ChosenTokens> run_loop(const Step& step, Weights& weights, const GenerationLimits& limits);
   /// Returns the initial number of key-value pages in each layer.
   [[nodiscard]] std::int64_t first_pages() const;
   Result<StepReport> dispatch(const Step& step, const RunOptions& options) const;

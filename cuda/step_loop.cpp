@@ -130,11 +130,16 @@ std::string StepLoop::why_not() const {
   return {};
 }
 
+void StepLoop::refuse(const std::string& why) {
+  reason_ = why;
+  log_.note("steps are launched one by one: " + why);
+}
+
 Status StepLoop::prepare() {
   const std::int64_t steps = task_.options.steps_in_launch;
   if (steps <= 0) return {};
   if (const std::string why = why_not(); !why.empty()) {
-    log_.note("steps are launched one by one: " + why);
+    refuse(why);
     return {};
   }
   const Graph& graph = task_.source;
@@ -178,7 +183,7 @@ Status StepLoop::capture() {
     auto made = task_.driver.instantiate(std::move(graph));
     if (!made) {
       ++log_.counters.failed_captures;
-      log_.note(fmt::format("steps are launched one by one: {}", made.error().front().message));
+      refuse(made.error().front().message);
       continue;
     }
     ++log_.counters.loops;
@@ -189,7 +194,7 @@ Status StepLoop::capture() {
   return {};
 }
 
-std::int64_t StepLoop::passes(const Step& step, const LoopLimits& limits,
+std::int64_t StepLoop::passes(const Step& step, const GenerationLimits& limits,
                               const RunOptions& options) const {
   const bool ones = std::all_of(step.sequences.begin(), step.sequences.end(),
                                 [](const Sequence& s) { return s.new_tokens == 1; });
@@ -203,7 +208,8 @@ bool StepLoop::ready(std::int64_t size) const {
   return found != loops_.end() && found->second.addresses == graphs_.hash_of_step();
 }
 
-Result<LoopTokens> StepLoop::run(std::int64_t size, std::size_t rows, const LoopLimits& limits) {
+Result<ChosenTokens> StepLoop::run(std::int64_t size, std::size_t rows,
+                                   const GenerationLimits& limits) {
   Driver& driver = task_.driver;
   const std::int64_t steps = std::min(limits.steps, task_.options.steps_in_launch);
   const auto bytes = [](const std::vector<std::int64_t>& words) {
@@ -217,7 +223,7 @@ Result<LoopTokens> StepLoop::run(std::int64_t size, std::size_t rows, const Loop
   if (!limits.ends.empty()) PW_TRY(driver.write(ends_, limits.ends.data(), bytes(limits.ends)));
   PW_TRY(loops_.at(size).executable->replay());
   PW_TRY(driver.read(state.data(), state_, bytes(state)));
-  LoopTokens out;
+  ChosenTokens out;
   out.steps = state[kPasses];
   out.chosen.resize(rows);
   const std::int64_t all =

@@ -10,20 +10,9 @@
 #include <vector>
 
 #include "cuda/captured_graphs.hpp"
+#include "exec/generation.hpp"
 
 namespace pw::cuda {
-
-/// Limits of a loop.
-struct LoopLimits {
-  std::int64_t steps = 1;          ///< at most
-  std::vector<std::int64_t> ends;  ///< a sequence ends with one of these tokens
-};
-
-/// Tokens that the passes of a loop have chosen.
-struct LoopTokens {
-  std::int64_t steps = 0;                         ///< passes
-  std::vector<std::vector<std::int64_t>> chosen;  ///< by row
-};
 
 /// Returns the kernel that ends a pass. It reads the tokens of the rows, the tokens that end a
 /// sequence, and the tables of attention; it writes the tables, the record of tokens, the state
@@ -53,17 +42,19 @@ class StepLoop {
   /// Captures a loop for each size of which whole steps are captured.
   Status capture();
   /// Returns the most passes of a loop that begins with this step; 0: it must not.
-  [[nodiscard]] std::int64_t passes(const Step& step, const LoopLimits& limits,
+  [[nodiscard]] std::int64_t passes(const Step& step, const GenerationLimits& limits,
                                     const RunOptions& options) const;
   /// Returns true if a loop of this size was captured, and memory has not moved since.
   [[nodiscard]] bool ready(std::int64_t size) const;
   /// Runs the loop for the step that has begun, of `rows` sequences.
-  Result<LoopTokens> run(std::int64_t size, std::size_t rows, const LoopLimits& limits);
+  Result<ChosenTokens> run(std::int64_t size, std::size_t rows, const GenerationLimits& limits);
   /// Ends the loop after the pass that runs, from any thread; later loops do not begin until
   /// `allow`.
   Status cancel();
   void allow() { cancelled_ = false; }
   [[nodiscard]] bool cancelled() const { return cancelled_; }
+  /// Returns why there is no loop, although the task wants loops; empty: there is one.
+  [[nodiscard]] const std::string& reason() const { return reason_; }
 
  private:
   struct Looped {
@@ -73,6 +64,7 @@ class StepLoop {
   /// Returns why steps cannot be in a loop, or an empty text.
   [[nodiscard]] std::string why_not() const;
   [[nodiscard]] std::vector<ValueId> continued() const;
+  void refuse(const std::string& why);
   Result<LaunchNode> pass_end(std::int64_t size) const;
   [[nodiscard]] DeviceTensor numbers(Address at, std::int64_t count) const {
     return {DType::i64, {count}, at};
@@ -89,6 +81,7 @@ class StepLoop {
   Address state_ = 0, ends_ = 0, record_ = 0;
   std::map<std::int64_t, Looped> loops_;  ///< by size
   std::atomic<bool> cancelled_ = false;
+  std::string reason_;
 };
 
 }  // namespace pw::cuda

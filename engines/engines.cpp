@@ -23,11 +23,15 @@ class CudaExecutable final : public StepExecutable {
 
   Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
                              const RunOptions& options) override {
-    if (ranks.size() != 1)
-      return fail(error_in("backend cuda", "PW1201", "it runs one rank per process",
-                           "use another backend to run several"));
+    PW_TRY(check_one(ranks));
     StepResult done = PW_TRY(runtime_->run(step, ranks.front(), options));
     return RankStepResult{{std::move(done.outputs)}, std::move(done.report)};
+  }
+  Result<ChosenTokens> run_some(const Step& step, std::span<Weights> ranks,
+                                const GenerationLimits& limits,
+                                const RunOptions& options) override {
+    PW_TRY(check_one(ranks));
+    return runtime_->run_some(step, ranks.front(), limits, options);
   }
   [[nodiscard]] EngineReport report() const override {
     EngineReport out;
@@ -54,10 +58,19 @@ class CudaExecutable final : public StepExecutable {
              {"replays", c.replays},
              {"launches", c.launches},
              {"ops_between", c.ops_between},
-             {"stale", c.stale}}};
+             {"stale", c.stale},
+             {"loops", c.loops},
+             {"loop_replays", c.loop_replays},
+             {"looped_steps", c.looped_steps}}};
   }
 
  private:
+  static Status check_one(std::span<Weights> ranks) {
+    if (ranks.size() == 1) return {};
+    return fail(error_in("backend cuda", "PW1201", "it runs one rank per process",
+                         "use another backend to run several"));
+  }
+
   std::unique_ptr<cuda::Runtime> runtime_;
   std::vector<std::string> built_;
   double compile_seconds_;
@@ -91,6 +104,7 @@ class CudaEngine final : public StepEngine {
     options.cached_tokens = options_.cached_tokens;
     options.programmatic_edges = options_.programmatic_edges;
     options.stream_weights = options_.stream_weights;
+    options.steps_in_launch = options_.steps_in_launch;
     options.schedules = schedules_.get();
     const auto start = std::chrono::steady_clock::now();
     auto runtime =
@@ -98,6 +112,10 @@ class CudaEngine final : public StepEngine {
     const std::chrono::duration<double> compiling = std::chrono::steady_clock::now() - start;
     PW_TRY(runtime->load(weights));
     PW_TRY(runtime->capture());
+    if (const std::string& why = runtime->loop().reason(); !why.empty())
+      return fail(error_in("steps in a launch", "PW1471", "steps are launched one by one: " + why,
+                           "omit --steps-in-launch; loops need `--mode full` and a graph that "
+                           "chooses tokens, such as one of `pwr generate --lm-head greedy`"));
     std::vector<std::string> built = built_lines(*runtime);
     return std::make_unique<CudaExecutable>(std::move(runtime), std::move(built),
                                             compiling.count());
@@ -142,7 +160,7 @@ EngineList builtin_engines() {
   for (const BackendKind& kind : backend_kinds()) out.push_back(engine_of(kind));
   out.push_back({.name = "cuda",
                  .what = "captures and replays pieces on a GPU, or emulates it on the CPU",
-                 .can = {.strict = true, .fuse = true, .capture = true},
+                 .can = {.strict = true, .fuse = true, .capture = true, .loop = true},
                  .open = CudaEngine::open,
                  .runs = cuda::has_kernel});
   return out;

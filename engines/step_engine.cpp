@@ -11,14 +11,23 @@ namespace {
 
 class PlainExecutable final : public StepExecutable {
  public:
-  PlainExecutable(Runner runner, const Backend& backend, double compile_seconds)
-      : runner_(std::move(runner)), backend_(backend), compile_seconds_(compile_seconds) {}
+  PlainExecutable(Runner runner, const Graph& graph, const Backend& backend, double compile_seconds)
+      : runner_(std::move(runner)),
+        graph_(graph),
+        backend_(backend),
+        compile_seconds_(compile_seconds) {}
 
   Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
                              const RunOptions& options) override {
     RunOptions eagerly = options;
     eagerly.captures = false;
     return runner_.run(step, ranks, eagerly);
+  }
+  Result<ChosenTokens> run_some(const Step& step, std::span<Weights> ranks, const GenerationLimits&,
+                                const RunOptions& options) override {
+    const RankOutputs outputs = PW_TRY(run(step, ranks, options)).outputs;
+    for (std::size_t i = 1; i < ranks.size(); ++i) ranks[i].write_back(graph_, outputs[i], step);
+    return take_chosen(graph_, step, ranks.front(), outputs.front());
   }
   [[nodiscard]] EngineReport report() const override {
     EngineReport out;
@@ -30,6 +39,7 @@ class PlainExecutable final : public StepExecutable {
 
  private:
   Runner runner_;
+  const Graph& graph_;
   const Backend& backend_;
   double compile_seconds_;
 };
@@ -44,7 +54,8 @@ class PlainEngine final : public StepEngine {
     const auto start = std::chrono::steady_clock::now();
     Runner runner = PW_TRY(Runner::make(planned.pieces, planned.graph, planned.plan, *backend_));
     const std::chrono::duration<double> compiling = std::chrono::steady_clock::now() - start;
-    return std::make_unique<PlainExecutable>(std::move(runner), *backend_, compiling.count());
+    return std::make_unique<PlainExecutable>(std::move(runner), planned.graph, *backend_,
+                                             compiling.count());
   }
   Backend& whole() override { return whole_ ? *whole_ : *backend_; }
 
@@ -87,6 +98,12 @@ Result<std::unique_ptr<StepEngine>> open_engine(const EngineList& engines, const
     std::erase_if(strict, [](const StepEngineKind& engine) { return !engine.can.strict; });
     return fail(error_in("backend " + name, "PW1406", "it has no strict mode",
                          "omit --strict, or use one of " + engine_names(strict)));
+  }
+  if (options.steps_in_launch > 0 && !found->can.loop) {
+    EngineList looping = engines;
+    std::erase_if(looping, [](const StepEngineKind& engine) { return !engine.can.loop; });
+    return fail(error_in("backend " + name, "PW1406", "it cannot run several steps in a launch",
+                         "omit --steps-in-launch, or use one of " + engine_names(looping)));
   }
   return found->open(options);
 }

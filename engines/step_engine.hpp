@@ -13,16 +13,18 @@
 
 #include "backends/cpu/cpu.hpp"
 #include "codegen/cache/cache.hpp"
+#include "exec/generation.hpp"
 #include "exec/runner.hpp"
 
 namespace pw {
 
 struct EngineOptions : BackendOptions {
-  std::string driver{"cuda"};       ///< for cuda: the first device; "host": the emulator
-  std::uint64_t seed = 1;           ///< seed of the emulator's thread order
-  std::int64_t cached_tokens = 0;   ///< see cuda::RuntimeOptions
-  bool programmatic_edges = false;  ///< see cuda::RuntimeOptions
-  bool stream_weights = false;      ///< see cuda::RuntimeOptions
+  std::string driver{"cuda"};        ///< for cuda: the first device; "host": the emulator
+  std::uint64_t seed = 1;            ///< seed of the emulator's thread order
+  std::int64_t cached_tokens = 0;    ///< see cuda::RuntimeOptions
+  bool programmatic_edges = false;   ///< see cuda::RuntimeOptions
+  bool stream_weights = false;       ///< see cuda::RuntimeOptions
+  std::int64_t steps_in_launch = 0;  ///< see cuda::RuntimeOptions
   /// For cuda: a table that `pwr tune` wrote, or "none"; empty: the built-in table.
   std::string schedules;
 };
@@ -68,6 +70,11 @@ class StepExecutable {
   /// Runs a step on all ranks, with one Weights for each rank.
   virtual Result<RankStepResult> run(const Step& step, std::span<Weights> ranks,
                                      const RunOptions& options) = 0;
+  /// Runs a step, or several in one launch, and returns the tokens of the graph's first output; see
+  /// generate(). Stores in the weights what the next step reads.
+  virtual Result<ChosenTokens> run_some(const Step& step, std::span<Weights> ranks,
+                                        const GenerationLimits& limits,
+                                        const RunOptions& options) = 0;
   [[nodiscard]] virtual EngineReport report() const = 0;
   [[nodiscard]] virtual EngineCounts counts() const { return {}; }
 };

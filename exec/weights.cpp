@@ -109,6 +109,21 @@ void fill_indices(const Tensor& tensor, std::uint64_t key, std::int64_t limit,
     store(view.dtype, view.data, i, static_cast<double>(bits_at(key, rows.index(i)) % bound));
 }
 
+/// A number of 31 bits for each sequence, the same in all its rows; otherwise for each element.
+void fill_seeds(const Tensor& tensor, std::uint64_t key, const Step& step) {
+  constexpr int kDropped = 33;
+  const TensorView view = tensor.view();
+  std::vector<std::int64_t> ids;
+  for (const Sequence& s : step.sequences)
+    ids.insert(ids.end(), static_cast<std::size_t>(s.new_tokens), s.id);
+  const std::int64_t width = ids.empty() ? 1 : view.count() / view.extents[0];
+  for (std::int64_t i = 0; i < view.count(); ++i) {
+    const auto row = static_cast<std::size_t>(i / width);
+    const std::int64_t id = row < ids.size() ? ids[row] : i;
+    store(view.dtype, view.data, i, static_cast<double>(bits_at(key, id) >> kDropped));
+  }
+}
+
 /// Roles by the operand's name in the op's signature.
 std::optional<InputRole> role_of_operand(std::string_view operand) {
   static constexpr std::pair<std::string_view, InputRole> kRoles[] = {
@@ -119,7 +134,8 @@ std::optional<InputRole> role_of_operand(std::string_view operand) {
       {"bias", InputRole::bias},
       {"cos_sin", InputRole::rope},
       {"positions", InputRole::positions},
-      {"ids", InputRole::indices}};
+      {"ids", InputRole::indices},
+      {"seed", InputRole::seed}};
   for (const auto& [name, role] : kRoles) {
     if (name == operand) return role;
   }
@@ -145,6 +161,9 @@ struct Found {
   InputRole role;
   DimId size;
 };
+bool of_integers(InputRole role) {
+  return role == InputRole::positions || role == InputRole::indices || role == InputRole::seed;
+}
 DimId first_dim(const Graph& graph, ValueId value) {
   const Type* type = known_type(graph, value);
   return type != nullptr && !type->shape.empty() ? type->shape[0] : DimId();
@@ -228,9 +247,8 @@ Weights::Use Weights::use_of(const Graph& graph, ValueId input) const {
   if (type->dtype == DType::b8) {
     use.role = InputRole::mask;
   } else if (!is_float(type->dtype)) {
-    use.role =
-        found && found->role == InputRole::positions ? InputRole::positions : InputRole::indices;
-  } else if (found && found->role != InputRole::positions && found->role != InputRole::indices) {
+    use.role = found && of_integers(found->role) ? found->role : InputRole::indices;
+  } else if (found && !of_integers(found->role)) {
     use.role = found->role;
   } else if (graph.input_kind(input) == InputKind::weight && use.fixed) {
     use.role = type->shape.size() < 2 ? InputRole::gain : InputRole::activation;
@@ -268,6 +286,7 @@ Tensor Weights::fill(const Use& use, std::string_view input, Extents extents, st
     case InputRole::positions: fill_positions(tensor, step, size); break;
     case InputRole::indices: fill_indices(tensor, key, size, rows); break;
     case InputRole::mask: fill_indices(tensor, key, 2, rows); break;
+    case InputRole::seed: fill_seeds(tensor, key, of_tokens ? step : Step()); break;
   }
   return tensor;
 }

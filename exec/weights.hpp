@@ -28,6 +28,7 @@ enum class InputRole : std::uint8_t {
   positions,     ///< 0, 1, … from each sequence's past
   indices,       ///< below the rows of the indexed table
   mask,          ///< true or false
+  seed,          ///< of random numbers: one for each sequence
 };
 
 /// Inputs with equal contents on every rank, in addition to those that the graph declares

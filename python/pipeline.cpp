@@ -7,6 +7,7 @@
 #include "pipeline/report/report.hpp"
 #include "pipeline/run/artifact.hpp"
 #include "pipeline/run/bench.hpp"
+#include "pipeline/run/generation.hpp"
 #include "pipeline/run/run.hpp"
 #include "python/engines.hpp"
 #include "python/host_call.hpp"
@@ -47,6 +48,7 @@ py::dict dict_of(const RunRecord& record) {
   out["pieces"] = rows_of(piece_table(*record.pieces));
   out["plan"] = plan_to_json(record.plan, *record.pieces);
   out["steps"] = rows_of(step_table(record));
+  if (record.generated) out["generated"] = rows_of(generated_table(*record.generated));
   out["numbers"] = rows_of(number_table(record));
   out["outputs"] = outputs_of(record);
   py::dict kernels;
@@ -116,6 +118,13 @@ void take_execution(Given& given, const Named& named, ExecutionRequest& request)
     request.given.emplace(name, std::move(tensor));
 }
 
+/// The options of steps that choose their tokens.
+void take_generation(Given& given, ExecutionRequest& request) {
+  given.take("generate_steps", request.generate);
+  given.take("end_tokens", request.ends);
+  given.take("steps_in_launch", request.engine.steps_in_launch);
+}
+
 void take_run(Given& given, RunRequest& request) {
   given.take("check", request.check);
   given.take("prove", request.prove);
@@ -159,6 +168,7 @@ py::dict run_call(const Named& named, const py::dict& options) {
   const PythonFunctions scope(named.context, functions);
   const auto hook = hook_of_python(given.object("hook"));
   request.hook = hook.get();
+  take_generation(given, request);
   given.take("execute", request.execute);
   given.take("save", request.save);
   given.take("expect", request.expect);
@@ -214,6 +224,7 @@ py::dict bench_call(const Named& named, const py::dict& options) {
   BenchRequest request;
   Given given("bench", options);
   take_execution(given, named, request);
+  take_generation(given, request);
   given.take("histogram", request.histogram);
   given.take("repeats", request.repeats);
   given.end();
@@ -222,6 +233,7 @@ py::dict bench_call(const Named& named, const py::dict& options) {
       need(named.context, bench_model(named.context, request, log_into(lines, named)));
   py::dict out;
   out["steps"] = rows_of(report.step_table());
+  if (report.generation) out["generation"] = rows_of(report.generation_table());
   out["pieces"] = rows_of(report.piece_table());
   out["totals"] = rows_of(report.totals());
   out["log"] = lines;

@@ -131,8 +131,7 @@ class DecodeBench {
     std::vector<std::int64_t> tokens;
     const auto decode = [&](std::int64_t count) {
       const auto begin = std::chrono::steady_clock::now();
-      const cuda::ManySteps done =
-          ok(cuda::run_many(runtime, step, weights_, {count, {}}, options));
+      const Generation done = ok(cuda::run_many(runtime, step, weights_, {count, {}}, options));
       const std::chrono::duration<double, std::micro> took =
           std::chrono::steady_clock::now() - begin;
       tokens.insert(tokens.end(), done.tokens[0].begin(), done.tokens[0].end());

@@ -19,6 +19,7 @@ void run_bench(const Options& options, const BenchArgs& args) {
   const BenchReport report = session.need(bench_model(session.context, request, session.log()));
   Answer answer;
   answer.add("steps", report.step_table());
+  if (report.generation) answer.add("generation", report.generation_table());
   if (args.pieces) answer.add("pieces", report.piece_table());
   answer.add("totals", report.totals());
   print_out(answer.print(options.format));
@@ -32,6 +33,7 @@ void add_bench_command(CLI::App& app, const Options& options) {
       "bench",
       "Time the steps of a planned graph: as planned, eagerly, and padded to the maximum size");
   args->add_to(*sub);
+  args->add_generation(*sub);
   add_setting(
       *sub, "--histogram", args->bench.histogram, "FILE",
       "run a step for each token count of this histogram and weight the totals by frequency "

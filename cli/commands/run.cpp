@@ -22,6 +22,7 @@
 #include "pipeline/report/report.hpp"
 #include "pipeline/report/report_diff.hpp"
 #include "pipeline/run/dump.hpp"
+#include "pipeline/run/generation.hpp"
 
 namespace pw::cli {
 namespace {
@@ -91,6 +92,11 @@ Answer answer_of(const RunRecord& record, const RunRequest& request) {
     out.add("not_proved", left_table(*record.proof));
   }
   out.add("steps", step_table(record));
+  if (record.generated) {
+    out.add("generated", generated_table(*record.generated));
+    out.add("generated_steps", Cell(record.generated->steps));
+    out.add("generated_launches", Cell(record.generated->launches));
+  }
   if (request.check) {
     out.add("numbers", number_table(record));
     out.add("ties", tie_table(record));
@@ -355,6 +361,7 @@ void add_run_command(CLI::App& app, const Options& options) {
   auto args = std::make_shared<RunArgs>();
   auto* sub = app.add_subcommand("run", "Rewrite, split, plan and execute a graph");
   args->add_to(*sub);
+  args->add_generation(*sub);
   add_switch(*sub, "--all", args->all, "also print passes that changed nothing");
   add_switch(*sub, "--check", args->run.check,
              "compare the errors with those of the unrewritten graph, both against the "

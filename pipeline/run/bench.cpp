@@ -1,6 +1,7 @@
 #include "pipeline/run/bench.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <tuple>
 
@@ -8,6 +9,7 @@
 
 #include "base/io/file_kind.hpp"
 #include "base/try.hpp"
+#include "pipeline/run/generation.hpp"
 #include "pipeline/symbol_values.hpp"
 #include "splitter/histogram.hpp"
 #include "tensor/kv_cache.hpp"
@@ -48,9 +50,14 @@ constexpr const char* kHowNames[] = {"as planned", "eagerly", "padded"};
 /// Runs all steps in each way, in order: sequences continue from step to step.
 class Measurement {
  public:
-  Measurement(const BenchRequest& request, StepExecutable& executable,
+  Measurement(const BenchRequest& request, const Graph& graph, StepExecutable& executable,
               std::vector<Weights>& weights, BenchReport& report, const Log& log)
-      : request_(request), executable_(executable), weights_(weights), report_(report), log_(log) {}
+      : request_(request),
+        graph_(graph),
+        executable_(executable),
+        weights_(weights),
+        report_(report),
+        log_(log) {}
 
   Status run() {
     PW_TRY(pass(How::planned));
@@ -78,6 +85,39 @@ class Measurement {
       (how == How::eager ? m.eager : m.padded) = report.seconds;
       for (std::int64_t id : m.planned.ended) seen.end(id);
     }
+    return request_.generate > 0 && how != How::padded ? generation(how, seen) : Status();
+  }
+
+  /// Repeats the generated steps from their first one; the first run is not counted.
+  Status generation(How how, KvCache& seen) {
+    std::vector<PlannedStep> steps;
+    for (const MeasuredStep& m : report_.steps) steps.push_back(m.planned);
+    Step first = continuation(steps);
+    first.cache = &seen;
+    RunOptions options;
+    options.pad = how != How::eager;
+    std::vector<double> seconds;
+    Generation done;
+    for (int i = 0; i <= request_.repeats; ++i) {
+      log_.progress({fmt::format("generating {}", kHowNames[static_cast<std::size_t>(how)]),
+                     static_cast<std::size_t>(i), static_cast<std::size_t>(request_.repeats) + 1,
+                     "runs"});
+      const auto start = std::chrono::steady_clock::now();
+      done = PW_TRY(generate(graph_, first, {request_.generate, request_.ends},
+                             [&](const Step& step, const GenerationLimits& left) {
+                               return executable_.run_some(step, weights_, left, options);
+                             }));
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      if (i > 0) seconds.push_back(took.count() / static_cast<double>(done.steps));
+    }
+    if (!report_.generation) report_.generation.emplace();
+    MeasuredGeneration& out = *report_.generation;
+    (how == How::eager ? out.eager : out.seconds) = median(std::move(seconds));
+    if (how == How::planned) {
+      out.steps = done.steps;
+      out.launches = done.launches;
+      out.sequences = static_cast<std::int64_t>(first.sequences.size());
+    }
     return {};
   }
 
@@ -100,6 +140,7 @@ class Measurement {
   }
 
   const BenchRequest& request_;
+  const Graph& graph_;
   StepExecutable& executable_;
   std::vector<Weights>& weights_;
   BenchReport& report_;
@@ -124,6 +165,8 @@ Result<BenchReport> bench_model(const ContextPtr& context, const BenchRequest& r
   PW_TRY(need_one(variants, "bench measures one graph: use a pipeline without ranges"));
   std::vector<PlannedStep> all;
   for (const MeasuredStep& m : out.steps) all.push_back(m.planned);
+  PW_TRY(check_generation(request, graph, all));
+  all = with_generated(request, std::move(all));
   PW_TRY(check_steps(graph, all));
   PW_TRY(cut_and_plan(request, rules, variants.front(), out.record, log));
   PW_TRY(check_sizes(out.record.plan, all));
@@ -135,7 +178,7 @@ Result<BenchReport> bench_model(const ContextPtr& context, const BenchRequest& r
   PW_TRY(compute_at_load(*engine, out.record, weights, nullptr, log));
   const auto executable = PW_TRY(
       build_executable(*engine, variants.front().result.graph, out.record, weights.front(), log));
-  PW_TRY(Measurement(request, *executable, weights, out, log).run());
+  PW_TRY(Measurement(request, graph, *executable, weights, out, log).run());
   PW_TRY(weights.front().check_files());
   finish_record(*executable, out.record, log);
   return out;
@@ -171,6 +214,17 @@ Table BenchReport::step_table() const {
     if (weighted) row.insert(row.begin() + 2, m.count);
     table.add(std::move(row));
   }
+  return table;
+}
+
+Table BenchReport::generation_table() const {
+  Table table({"generated steps",
+               "sequences",
+               "launches",
+               {"time µs a step", "time_s"},
+               {"eager µs a step", "eager_s"}});
+  table.add({generation->steps, generation->sequences, generation->launches,
+             microseconds(generation->seconds), microseconds(generation->eager)});
   return table;
 }
 

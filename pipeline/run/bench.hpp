@@ -1,6 +1,7 @@
 // Measures the steps of a planned graph: as planned, eagerly, and padded to the most rows.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,21 @@ struct MeasuredStep {
   std::vector<double> piece_seconds = {};
 };
 
+/// Measurements of generated steps. Seconds are medians, divided by the steps.
+struct MeasuredGeneration {
+  std::int64_t steps = 0, launches = 0, sequences = 0;
+  double seconds = 0;  ///< as planned
+  double eager = 0;    ///< at their own sizes, without capture
+};
+
 struct BenchReport {
   RunRecord record;
   std::vector<MeasuredStep> steps;
+  std::optional<MeasuredGeneration> generation;
   std::int64_t most_rows = 0;
   bool weighted = false;  ///< totals are weighted by a histogram
   [[nodiscard]] Table step_table() const;
+  [[nodiscard]] Table generation_table() const;
   /// Medians over the pieces of a class and the steps of a size.
   [[nodiscard]] Table piece_table() const;
   [[nodiscard]] Table totals() const;

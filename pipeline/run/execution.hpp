@@ -27,7 +27,11 @@ struct ExecutionRequest {
   EngineList engines = builtin_engines();
   /// The step sizes. Empty: 1, 7, 16, and 300, or the rows of a static graph.
   std::vector<std::int64_t> tokens;
-  std::string steps;                    ///< instead: a file; see exec/steps.hpp
+  std::string steps;  ///< instead: a file; see exec/steps.hpp
+  /// Steps that continue the sequences of `steps` with the tokens that they choose, until each has
+  /// one of `ends`.
+  std::int64_t generate = 0;
+  std::vector<std::int64_t> ends = {};
   std::string weights, map;             ///< a safetensors file, and which tensor is which input
   std::map<std::string, Tensor> given;  ///< contents of inputs, by name
   PieceHook* hook = nullptr;            ///< called before and after each piece of each step

@@ -24,6 +24,11 @@ struct StepRun {
   [[nodiscard]] bool failed() const;
 };
 
+/// Tokens of generated steps.
+struct GeneratedTokens : Generation {
+  std::vector<std::int64_t> sequences;  ///< numbers of the sequences
+};
+
 struct RunRecord {
   /// A file that was read, with the name that the user gave.
   struct File {
@@ -48,6 +53,7 @@ struct RunRecord {
   std::optional<StitchedGraph> pieces;
   Plan plan;
   std::vector<StepRun> steps;
+  std::optional<GeneratedTokens> generated;                 ///< after the steps, if requested
   std::vector<std::pair<std::string, std::size_t>> device;  ///< counters of a device, by name
   std::vector<KernelSource> kernels;                        ///< that it launches
   std::vector<BuildTime> build_times;                       ///< before the first step

@@ -8,6 +8,7 @@
 #include "base/try.hpp"
 #include "pipeline/judge/prove_run.hpp"
 #include "pipeline/run/artifact.hpp"
+#include "pipeline/run/generation.hpp"
 #include "pipeline/run/op_runs.hpp"
 #include "pipeline/run/rank_sequences.hpp"
 #include "pipeline/run/run_steps.hpp"
@@ -138,6 +139,16 @@ Result<std::vector<std::vector<PlannedStep>>> assigned(const RunRequest& request
   return out;
 }
 
+Status check_generated_run(const RunRequest& request, const Graph& graph,
+                           const std::vector<PlannedStep>& steps) {
+  PW_TRY(check_generation(request, graph, steps));
+  if (request.generate == 0) return {};
+  if (request.check || !request.expect.empty())
+    return fail(error_in("generation", "PW1471", "generated steps are not compared",
+                         "omit --check and --expect, or write the steps into the file of --steps"));
+  return check_steps(graph, with_generated(request, steps));
+}
+
 /// Returns the graph, with a number for each symbol if steps will run.
 Result<Graph> load_settled(const ContextPtr& context, const RunRequest& request, const Log& log) {
   Graph graph = PW_TRY(load_logged_graph(context, request.graph, log));
@@ -163,6 +174,7 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& given,
       request.prepared ? request.prepared->graph : PW_TRY(load_settled(context, request, log));
   std::vector<PlannedStep> wanted;
   if (request.execute) wanted = PW_TRY(wanted_steps(request, graph));
+  PW_TRY(check_generated_run(request, graph, wanted));
   say_graph(request, graph, log);
 
   // Rewrite: a graph for each range.
@@ -191,8 +203,9 @@ Result<RunSummary> run_model(const ContextPtr& context, const RunRequest& given,
   for (std::size_t i = 0; i < variants.size(); ++i) {
     if (request.execute && steps[i].empty() && variants.size() > 1) continue;
     if (!variants[i].name.empty()) log.say("tokens " + variants[i].name + ":");
-    PW_TRY(check_sizes(records[i].plan, steps[i]));
-    PW_TRY(check_conditions(graph, records[i].plan, steps[i]));
+    const std::vector<PlannedStep> all_steps = with_generated(request, steps[i]);
+    PW_TRY(check_sizes(records[i].plan, all_steps));
+    PW_TRY(check_conditions(graph, records[i].plan, all_steps));
     if (const StepEngineKind* kind = find_engine(request.engines, request.backend);
         request.execute && kind != nullptr)
       PW_TRY(check_kernels(variants[i].result.graph, *kind));

@@ -16,6 +16,7 @@
 #include "codegen/cache/digest.hpp"
 #include "dsl/embedded_rules.hpp"
 #include "pipeline/check/expected_outputs.hpp"
+#include "pipeline/run/generation.hpp"
 #include "pipeline/symbol_values.hpp"
 #include "tensor/kv_cache.hpp"
 #include "tensor/safetensors.hpp"
@@ -58,6 +59,7 @@ class StepLoop {
                       cache->missing()),
           "recompile it with this program on this machine"));
     for (const PlannedStep& planned : steps) PW_TRY(run_one(*executable, planned));
+    if (request_.generate > 0) PW_TRY(generate_after(*executable, steps));
     finish_record(*executable, record_, log_);
     return {};
   }
@@ -109,6 +111,33 @@ class StepLoop {
     if (!request_.save.empty()) save(planned.number, result.outputs);
     if (request_.keep) run.outputs = std::move(result.outputs.front());
     record_.steps.push_back(std::move(run));
+    return {};
+  }
+
+  Status generate_after(StepExecutable& executable, const std::vector<PlannedStep>& steps) {
+    Step first = continuation(steps);
+    first.ranks = request_.others.get();
+    first.cache = &seen_;
+    RunOptions options;
+    options.pad = request_.pad;
+    GeneratedTokens out;
+    for (const auto& s : first.sequences) out.sequences.push_back(s.id);
+    std::size_t done = 0;
+    const RunSome run_some = [&](const Step& next,
+                                 const GenerationLimits& left) -> Result<ChosenTokens> {
+      log_.progress({"generating", done, static_cast<std::size_t>(request_.generate), "steps"});
+      Step step = next;
+      const RankGroups groups = groups_in(step, stated_);
+      step.groups = &groups;
+      auto chosen = PW_TRY(executable.run_some(step, weights_, left, options));
+      done += static_cast<std::size_t>(chosen.steps);
+      return chosen;
+    };
+    static_cast<Generation&>(out) =
+        PW_TRY(generate(original_, first, {request_.generate, request_.ends}, run_some));
+    PW_TRY(check_files());
+    log_.say(generation_summary(out));
+    record_.generated = std::move(out);
     return {};
   }
 

@@ -630,9 +630,9 @@ def run_model(
     expect, rtol and atol; they equal the options of `pwr run` with these names (execute=False: as `pwr report`). `given` has contents of inputs, by name: numpy
     arrays, or objects with __dlpack__ in CPU memory. `backends` adds backends by name, each a callable: backend(graph) is called once for each piece. It returns
     a callable that takes an array for each input and returns one for each output, in order. `hook`: an object with before(call), after(call) or both, called around
-    each piece of each step with a PieceCall. `functions` runs ops that have neither a kernel nor a body, by the op's name, as in Graph.run().
+    each piece of each step with a PieceCall. generate_steps, end_tokens (a list) and steps_in_launch continue the sequences of `steps`. `functions` runs ops that have neither a kernel nor a body, by the op's name, as in Graph.run().
     Returns a dict: `steps` and `failed`, how many ran and how many exceed the tolerance; `log`, the output of `pwr run`; `graphs`, for each graph of the pipeline
-    a dict of `variant`, `graph`, `passes`, `rules`, `pieces`, `steps`, `numbers` (rows as dicts), `plan` (its JSON), `kernels` (sources by name), `counters` and `outputs`
+    a dict of `variant`, `graph`, `passes`, `rules`, `pieces`, `steps`, `numbers` (rows as dicts), `generated` (rows of sequences, with generate_steps), `plan` (its JSON), `kernels` (sources by name), `counters` and `outputs`
     (for each step arrays by name).
     """
     return _request(_piecewise.run_request, graph, rules, pipeline, params, symbols, session or shared_session(), options, log)
@@ -670,7 +670,8 @@ def bench(
 ) -> Dict[str, Any]:
     """Measures steps of a planned graph: as planned, eager, and padded to the most rows.
 
-    options: those of run_model() up to those of plan(), and histogram and repeats. Returns rows: `steps`, `pieces` and `totals`; and `log`.
+    options: those of run_model() up to those of plan(), histogram, repeats, and generate_steps, end_tokens and steps_in_launch. Returns rows: `steps`, `pieces` and `totals`, with
+    generate_steps `generation`; and `log`.
     """
     return _request(_piecewise.bench_request, graph, rules, pipeline, params, symbols, session, options, log)
 

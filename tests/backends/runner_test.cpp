@@ -336,6 +336,23 @@ TEST_CASE("runner: a view that is not its operand byte for byte has its own plac
               "cut");
 }
 
+TEST_CASE("weights: a seed of random numbers belongs to a sequence", "[backends]") {
+  const Graph graph = graph_of(R"(graph g { symbol n in 1..8 tokens
+    in x: bf16[n, 4], seeds: i64[n], at: i64[n]
+    y = sample_token(x, seeds, at)
+    out y
+})");
+  Weights weights(graph, 1);
+  CHECK(weights.role("seeds") == InputRole::seed);
+  const auto seeds = [&](const Step& step) {
+    return values(weights.tensor("seeds", {{"n", step.tokens()}}, step).value());
+  };
+  const std::vector<double> first = seeds({{{0, 2, 0}, {1, 1, 4}}});
+  CHECK(first[0] == first[1]);
+  CHECK(first[0] != first[2]);
+  CHECK(seeds({{{1, 2, 30}, {0, 1, 9}}}) == std::vector<double>{first[2], first[2], first[0]});
+}
+
 TEST_CASE("weights: roles follow use, and contents depend on seed and name only", "[backends]") {
   const Graph graph = graph_of(kDecoder);
   Weights weights(graph, 1), other(graph, 2);

@@ -139,7 +139,7 @@ struct Continued {
   Continued(const ModelCase& model, std::int64_t steps_in_launch,
             const cuda::HostDriverOptions& how = plain_attention())
       : ready(model, how, early(steps_in_launch)) {}
-  cuda::ManySteps run(Step step, const cuda::LoopLimits& limits) {
+  Generation run(Step step, const GenerationLimits& limits) {
     step.cache = &ready.replayed;
     RunOptions options;
     options.poison = true;

@@ -124,6 +124,29 @@ class MainJob(unittest.TestCase):
         captured = {path.stem: path.read_text() for path in (self.path.with_name("dump") / "kernels/captured").iterdir()}
         self.assertEqual(captured, other["kernels"])
 
+    def test_generated_tokens(self):
+        model, steps = self.path.with_name("generates.pwg"), self.path.with_name("generates.steps")
+        size = "--layers 1 --hidden 64 --heads 2 --kv-heads 1 --ffn 96 --vocab 64 --lm-head greedy".split()
+        subprocess.run([PWR, "generate", "llama", *size, "-o", str(model)], check=True, capture_output=True)
+        steps.write_text("0:3\n1:2\n")
+        options = {"backend": "cuda", "driver": "host", "sizes": [2, 4], "max_tokens": 4, "mode": "full", "steps": str(steps), "generate_steps": 6}
+        (single,), (looped,) = (pw.run_model(model, "llm", "o2", steps_in_launch=most, **options)["graphs"] for most in (0, 4))
+        self.assertEqual([(row["sequence"], len(row["generated_tokens"])) for row in single["generated"]], [(0, 6), (1, 6)])
+        self.assertEqual(looped["generated"], single["generated"])
+        self.assertEqual((single["counters"]["looped_steps"], looped["counters"]["looped_steps"], looped["counters"]["loop_replays"]), (0, 6, 2))
+        end = single["generated"][0]["generated_tokens"][0]
+        (ended,) = pw.run_model(model, "llm", "o2", end_tokens=[end], **options)["graphs"]
+        self.assertEqual(ended["generated"][0]["generated_tokens"], [end])
+        (row,) = pw.bench(model, "llm", "o2", repeats=1, steps_in_launch=4, **options)["generation"]
+        self.assertEqual((row["generated_steps"], row["launches"]), (6, 2))
+        for wrong, code in (
+            ({"steps_in_launch": 5000}, "PW1402"),
+            ({"generate_steps": 0, "end_tokens": [1]}, "PW1471"),
+            ({"end_tokens": [-1]}, "PW1402"),
+        ):
+            with self.assertRaisesRegex(pw.Error, code):
+                pw.run_model(model, "llm", "o2", **{**options, **wrong})
+
     def test_mistakes(self):
         for options, messages in (
             ({"backend": "gpu"}, "PW1405"),
