@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cuda/kernels/matmul/product.hpp"
+#include "graph/ops/product.hpp"
 
 namespace pw::cuda {
 
@@ -17,7 +17,7 @@ bool is_read_whole(const Graph& graph, ValueId weight) {
   return std::all_of(users.begin(), users.end(), [&](NodeId user) {
     if (graph.op_of(user).primitive == Primitive::transpose)
       return is_read_whole(graph, graph.result(user));
-    return product_call(graph, user).has_value();
+    return product_of(graph.op_of(user)).has_value();
   });
 }
 

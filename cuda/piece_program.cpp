@@ -12,8 +12,9 @@
 #include "cuda/compile.hpp"
 #include "cuda/joined_products.hpp"
 #include "cuda/kernels/matmul/product.hpp"
+#include "cuda/kernels/matmul/scaled_weight.hpp"
 #include "cuda/kernels/topk.hpp"
-#include "splitter/product.hpp"
+#include "graph/ops/product.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -35,6 +36,51 @@ std::optional<NodeId> transposition_of(const Graph& graph, const std::vector<row
     return u.kind == rows::RunUnit::Kind::rows && u.nodes == std::vector<NodeId>{n};
   });
   return by_itself ? std::optional(n) : std::nullopt;
+}
+
+/// A product that reads b as it is stored.
+struct StoredProduct {
+  TensorProduct product;
+  std::vector<ValueId> operands;
+  std::vector<std::size_t> makers;  ///< units that would compute b for this product alone
+};
+
+/// Returns the units of some nodes; nothing if one of them has other nodes, too.
+std::optional<std::vector<std::size_t>> units_of(const std::vector<rows::RunUnit>& units,
+                                                 const std::vector<NodeId>& nodes) {
+  const auto is_one = [&](NodeId n) {
+    return std::find(nodes.begin(), nodes.end(), n) != nodes.end();
+  };
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const std::vector<NodeId>& own = units[i].nodes;
+    if (units[i].kind != rows::RunUnit::Kind::rows || std::none_of(own.begin(), own.end(), is_one))
+      continue;
+    if (!std::all_of(own.begin(), own.end(), is_one)) return std::nullopt;
+    out.push_back(i);
+  }
+  return out;
+}
+
+/// Returns a product of a transposed weight, or of one with scales of blocks.
+std::optional<StoredProduct> stored_product(const Graph& graph,
+                                            const std::vector<rows::RunUnit>& units, NodeId n) {
+  const auto call = product_call(graph, n);
+  if (!call) return std::nullopt;
+  const auto scaled = scaled_weight(graph, n, call->b);
+  const auto transposition = transposition_of(graph, units, n, graph.operand(n, call->b));
+  if (!scaled && !transposition) return std::nullopt;
+  const auto product = tensor_product_of(graph, n, !scaled);
+  const auto makers = units_of(units, scaled ? scaled->nodes : std::vector<NodeId>{*transposition});
+  if (!product || !makers) return std::nullopt;
+  StoredProduct out{*product, {}, *makers};
+  for (ValueId v : graph.operands(n)) out.operands.push_back(v);
+  out.operands[call->b] = scaled ? scaled->weight : graph.operand(*transposition, 0);
+  if (scaled) {
+    out.operands.push_back(scaled->scale);
+    out.product = with_scaled_weight(*product, *scaled, graph);
+  }
+  return out;
 }
 
 class ProgramMaker {
@@ -101,21 +147,15 @@ class ProgramMaker {
       cached = {graph_.outputs()[options_.cached->k], graph_.outputs()[options_.cached->v],
                 options_.cached->width};
     for (std::size_t i = 0; i < units_.size(); ++i) {
+      if (units_[i].kind != rows::RunUnit::Kind::opaque) continue;
       const NodeId n = units_[i].nodes.front();
-      const auto call =
-          units_[i].kind == rows::RunUnit::Kind::opaque ? product_call(graph_, n) : std::nullopt;
-      const auto transposition =
-          call ? transposition_of(graph_, units_, n, graph_.operand(n, call->b)) : std::nullopt;
-      const auto product =
-          transposition ? tensor_product_of(graph_, n, true) : std::optional<TensorProduct>();
-      if (!product) continue;
-      std::vector<ValueId> operands;
-      for (ValueId v : graph_.operands(n)) operands.push_back(v);
-      operands[call->b] = graph_.operand(*transposition, 0);
-      auto joined = joiner.join(i, *product, operands, driver_.arch(), cached);
+      const auto stored = stored_product(graph_, units_, n);
+      auto joined = stored
+                        ? joiner.join(i, stored->product, stored->operands, driver_.arch(), cached)
+                        : std::nullopt;
       if (!joined) continue;
-      read_by_a_call_.insert(*transposition);
       streamed_.insert(n);
+      in_joined_.insert(stored->makers.begin(), stored->makers.end());
       in_joined_.insert(joined->units.begin(), joined->units.end());
       joined_.emplace(joined->units.back(), std::move(*joined));
     }

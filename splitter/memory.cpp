@@ -16,10 +16,10 @@
 #include "base/assert.hpp"
 #include "base/try.hpp"
 #include "graph/infer/symbol_fact.hpp"
+#include "graph/ops/product.hpp"
 #include "graph/passes/view.hpp"
 #include "splitter/offsets.hpp"
 #include "splitter/plan.hpp"
-#include "splitter/product.hpp"
 
 namespace pw {
 namespace {

@@ -17,7 +17,7 @@
 #include <fmt/format.h>
 
 #include "graph/build.hpp"
-#include "splitter/product.hpp"
+#include "graph/ops/product.hpp"
 
 namespace pw {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/assert.hpp"
 #include "base/division.hpp"
 #include "graph/infer/symbol_fact.hpp"
-#include "splitter/product.hpp"
+#include "graph/ops/product.hpp"
 
 namespace pw {
 

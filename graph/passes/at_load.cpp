@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/ops/product.hpp"
 #include "graph/passes/constancy.hpp"
 #include "graph/passes/view.hpp"
 
@@ -91,11 +92,9 @@ class Folding {
     const std::vector<NodeId> users = graph_.users(turned);
     return !users.empty() && !graph_.is_output(turned) &&
            std::all_of(users.begin(), users.end(), [&](NodeId user) {
-             const Primitive op = graph_.op_of(user).primitive;
-             const bool product =
-                 op == Primitive::mm || op == Primitive::addmm || op == Primitive::scaled_mm;
+             const auto product = product_of(graph_.op_of(user));
              const std::vector<ValueId> operands = graph_.operands(user);
-             return product && operands[op == Primitive::addmm ? 2 : 1] == turned &&
+             return product && operands[product->b] == turned &&
                     std::count(operands.begin(), operands.end(), turned) == 1;
            });
   }

@@ -13,6 +13,7 @@
 #include "cuda/device/host_driver.hpp"
 #include "cuda/device/nvrtc.hpp"
 #include "cuda/kernels/matmul/product.hpp"
+#include "cuda/kernels/matmul/scaled_weight.hpp"
 #include "cuda/kernels/matmul/streamed_product.hpp"
 #include "cuda/runtime.hpp"
 #include "cuda/step_schedule.hpp"
@@ -41,7 +42,36 @@ std::string sum_of(const std::string& x, const std::string& w, std::int64_t dept
       x, depth, w, columns, depth);
 }
 
+/// A product of a weight with scales of blocks.
+StreamedCase random_blocks(Random& random) {
+  const auto upto = [&](std::uint64_t n) { return 1 + static_cast<std::int64_t>(random.below(n)); };
+  StreamedCase out;
+  out.rows = upto(9);
+  const std::int64_t deep = 8 * upto(16), across = upto(12), down = upto(4);
+  const std::int64_t blocks = upto(random.below(6) == 0 ? 40 : 7);
+  out.depth = deep * blocks;
+  out.columns = across * down;
+  const char* dtypes[] = {"f8e4m3", "f8e5m2", "bf16"};
+  const std::string head =
+      fmt::format("graph g {{\n  in x: f32[n, {0}], w: {2}[{1}, {0}], s: f32[{3}, {4}]\n",
+                  out.depth, out.columns, dtypes[random.below(3)], down, blocks);
+  out.op = head + fmt::format(
+                      "  t = transpose(w){{dim0 = 0, dim1 = 1}}\n"
+                      "  u = transpose(s){{dim0 = 0, dim1 = 1}}\n"
+                      "  r = reshape(f32(t)){{shape = [{0}, {1}, {2}, {3}]}} * "
+                      "reshape(u){{shape = [{0}, 1, {2}, 1]}}\n"
+                      "  y = mm(x, reshape(r){{shape = [{4}, {5}]}})\n  out y\n}}\n",
+                      blocks, deep, down, across, out.depth, out.columns);
+  const std::string scaled = fmt::format(
+      "reshape(f32(w)){{shape = [{0}, {1}, {2}, {3}]}} * reshape(s){{shape = [{0}, 1, {2}, 1]}}",
+      down, across, blocks, deep);
+  out.sum = head + "  r = " + scaled + "\n  y = " + sum_of("x", "r", out.depth, out.columns) +
+            "\n  out y\n}\n";
+  return out;
+}
+
 StreamedCase random_case(Random& random) {
+  if (random.below(5) == 0) return random_blocks(random);
   StreamedCase out;
   out.rows = 1 + static_cast<std::int64_t>(random.below(9));
   const std::int64_t deepest = random.below(8) == 0 ? 5000 : random.below(2) == 0 ? 700 : 70;
@@ -83,19 +113,31 @@ std::vector<std::vector<double>> values_of_all(const std::vector<Tensor>& tensor
 
 struct StreamedKernel {
   Graph graph;
-  NodeId node;
+  std::vector<ValueId> operands;
   cuda::Kernel kernel;
 };
 
 StreamedKernel streamed_kernel(const ContextPtr& context, const std::string& text) {
   Graph graph = need(parse_graph(context, text, "test"), *context);
   const NodeId node = graph.producer(graph.outputs()[0]);
-  auto product = cuda::tensor_product_of(graph, node, true);
+  const auto call = cuda::product_call(graph, node);
+  REQUIRE(call);
+  const auto scaled = cuda::scaled_weight(graph, node, call->b);
+  auto product = cuda::tensor_product_of(graph, node, !scaled);
   REQUIRE(product);
+  const auto all = graph.operands(node);
+  std::vector<ValueId> operands(all.begin(), all.end());
+  if (scaled) {
+    product = cuda::with_scaled_weight(std::move(*product), *scaled, graph);
+    operands[call->b] = scaled->weight;
+    operands.push_back(scaled->scale);
+  } else {
+    operands[call->b] = graph.operand(graph.producer(operands[call->b]), 0);
+  }
   auto kernel =
       cuda::streamed_product(cuda::StreamedProduct::alone(std::move(*product)), "sm_90", *context);
   REQUIRE(kernel);
-  return {std::move(graph), node, std::move(*kernel)};
+  return {std::move(graph), std::move(operands), std::move(*kernel)};
 }
 
 std::vector<std::vector<double>> interpreted(const Graph& graph, const std::vector<Tensor>& inputs,
@@ -127,9 +169,9 @@ void check_random_products(std::size_t count, std::uint64_t seed) {
     const Graph& graph = made[i].graph;
     const std::vector<Tensor> inputs = inputs_of(graph, symbols, seed + i);
     std::vector<void*> pointers;
-    for (ValueId v : graph.operands(made[i].node)) {
-      const ValueId from = graph.is_input(v) ? v : graph.operand(graph.producer(v), 0);
-      const auto at = std::find(graph.inputs().begin(), graph.inputs().end(), from);
+    for (const ValueId v : made[i].operands) {
+      const auto at = std::find(graph.inputs().begin(), graph.inputs().end(), v);
+      REQUIRE(at != graph.inputs().end());
       pointers.push_back(inputs[static_cast<std::size_t>(at - graph.inputs().begin())].data());
     }
     const ValueId y = graph.outputs()[0];
@@ -277,6 +319,39 @@ void check_layer(const StreamedLayer& layer) {
   for (const std::int64_t tokens : {1, 2, 3, 4, 5, 8}) {
     INFO(tokens);
     const auto wanted = piece.wanted(sum, tokens);
+    CHECK(difference(piece.run(tokens, true), wanted) == "");
+    CHECK(difference(piece.run(tokens, false), wanted) == "");
+  }
+}
+
+/// A product of fp8 numbers with scales of groups, as block-quantized models have it.
+std::string block_scaled(bool as_sum, std::int64_t depth, std::int64_t columns,
+                         std::int64_t group) {
+  const std::int64_t deep = depth / group, across = columns / group;
+  std::string out = fmt::format(
+      "graph g {{\n  symbol n in 1..24 tokens\n  in x: f8e4m3[n, {0}], t: f32[n, {2}]\n"
+      "  in weight w: f8e4m3[{1}, {0}], s: f32[{3}, {2}]\n",
+      depth, columns, deep, across);
+  if (!as_sum)
+    return out + fmt::format(
+                     "  y = block_scaled_mm(x, transpose(w){{dim0 = 0, dim1 = 1}}, t, "
+                     "transpose(s){{dim0 = 0, dim1 = 1}}){{group = {}, out = bf16}}\n  out y\n}}\n",
+                     group);
+  out += fmt::format(
+      "  p = reshape(f32(x)){{shape = [n, {0}, {1}]}} * reshape(t){{shape = [n, {0}, 1]}}\n"
+      "  r = reshape(f32(w)){{shape = [{2}, {1}, {0}, {1}]}} * "
+      "reshape(s){{shape = [{2}, 1, {0}, 1]}}\n",
+      deep, group, across);
+  return out + "  y = bf16(" + sum_of("p", "r", depth, columns) + ")\n  out y\n}\n";
+}
+
+void check_block_scaled(std::int64_t depth, std::int64_t columns, std::int64_t group) {
+  INFO(depth << " x " << columns << " in groups of " << group);
+  StreamedPiece piece(block_scaled(false, depth, columns, group));
+  CHECK(piece.nodes(1) == 2);  // the rows of a, and the product with its rounding
+  CHECK(piece.nodes(16) > 2);
+  for (const std::int64_t tokens : {1, 3, 8}) {
+    const auto wanted = piece.wanted(block_scaled(true, depth, columns, group), tokens);
     CHECK(difference(piece.run(tokens, true), wanted) == "");
     CHECK(difference(piece.run(tokens, false), wanted) == "");
   }
@@ -458,6 +533,13 @@ TEST_CASE("streamed products: a layer between attentions is one kernel", "[cuda]
   check_layer({264, 40, 1, 1, 8});  // one head of a rank
   Random random(3);
   check_layer(StreamedLayer::random(random));
+}
+
+TEST_CASE("streamed products: weights with scales of blocks are read as they are stored",
+          "[cuda][streamed]") {
+  if (no_host_compiler()) return;
+  check_block_scaled(384, 256, 128);
+  check_block_scaled(40, 24, 8);
 }
 
 TEST_CASE("streamed products: 50 shapes of layers", "[.][cuda][streamed][slow]") {

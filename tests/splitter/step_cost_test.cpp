@@ -1,9 +1,9 @@
 #include "splitter/step_cost.hpp"
 
 #include "dsl/dsl.hpp"
+#include "graph/ops/product.hpp"
 #include "splitter/choose.hpp"
 #include "splitter/plan.hpp"
-#include "splitter/product.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;

@@ -39,7 +39,7 @@ class StreamedWriter {
 
   /// Returns false if the product has no such kernel. The other functions require it.
   bool prepare() {
-    if (!rows::cxx::is_narrow(p_.in) || !p_.b_transposed || p_.depth < 1 || p_.columns < 1)
+    if (!rows::cxx::is_narrow(stored()) || !p_.b_transposed || p_.depth < 1 || p_.columns < 1)
       return false;
     return !s_.before || stage();
   }
@@ -74,8 +74,8 @@ class StreamedWriter {
   /// reads but those of weights.
   [[nodiscard]] std::string body(const std::string& wait) const {
     static_assert(kRows == 4, "the cases below");
-    return (before_ ? "  PW_KEPT(kept);\n" : "") + rows_text() + product_text() + turn_functions() +
-           (wait.empty() ? "" : fetch_text() + wait) + before_text() +
+    return (before_ ? "  PW_KEPT(kept);\n" : "") + rows_text() + scale_text() + product_text() +
+           turn_functions() + (wait.empty() ? "" : fetch_text() + wait) + before_text() +
            fmt::format(
                "  if (count == 1) {{\n{}  }} else if (count == 2) {{\n{}  }} else {{\n{}  }}\n",
                calls(1), calls(2), calls(kRows));
@@ -84,14 +84,19 @@ class StreamedWriter {
  private:
   [[nodiscard]] std::int64_t groups() const { return ceil_div(p_.depth, kGroup); }
   [[nodiscard]] bool wide() const { return p_.depth % kGroup == 0; }
-  [[nodiscard]] std::string element() const { return fmt::format("pw_of_{}", name(p_.in)); }
+  /// Returns the dtype of b in memory.
+  [[nodiscard]] DType stored() const { return p_.scales ? p_.scales->weight : p_.in; }
+  [[nodiscard]] static std::string element(DType dtype) {
+    return fmt::format("pw_of_{}", name(dtype));
+  }
 
   /// Emits the program before the product. Returns false if it does not fill whole groups of a, if
   /// its rows are others, or if a block has no room for them.
   bool stage() {
     const rows::RowProgram& program = *s_.before->program;
     const std::int64_t bytes = kRows * groups() * 16;
-    if (!wide() || bytes > kStagedBytes || !has_rows(program)) return false;
+    if (!wide() || !rows::cxx::is_narrow(p_.in) || bytes > kStagedBytes || !has_rows(program))
+      return false;
     before_ = emit_in_block(program, {s_.before->through, groups()});
     return before_.has_value();
   }
@@ -154,7 +159,7 @@ class StreamedWriter {
         fmt::format("  const auto y = [&](long long row, long long column, float sum) -> {} {{\n",
                     rows::cxx::storage(p_.out));
     for (std::size_t i = 0; i < p_.operands.size(); ++i)
-      if (i != p_.a && i != p_.b)
+      if (i != p_.a && i != p_.b && !(p_.scales && i == p_.scales->operand))
         out += fmt::format("    const auto p{} = q{};\n", i, s_.operands[i]);
     const std::string value = rows::cxx::is_narrow(p_.out)
                                   ? fmt::format("pw_to_{}({})", name(p_.out), p_.value)
@@ -171,7 +176,17 @@ class StreamedWriter {
     return fmt::format(
         "  const auto x = [&](int r, long long group) {{\n"
         "    return pw_group<{}, {}LL, {}, false>(q{} + (row0 + r) * {}LL, group);\n  }};\n",
-        element(), p_.depth, wide(), s_.operands[p_.a], p_.depth);
+        element(p_.in), p_.depth, wide(), s_.operands[p_.a], p_.depth);
+  }
+
+  /// Emits the function that returns the scale of a group of b.
+  [[nodiscard]] std::string scale_text() const {
+    if (!p_.scales) return "  const auto scale = [](long long, long long) { return 1.0f; };\n";
+    const BlockScales& s = *p_.scales;
+    return fmt::format(
+        "  const auto scale = [&](long long column, long long group) {{\n"
+        "    return pw_load(q{}, 8 * group / {} * {}LL + column / {} * {}LL);\n  }};\n",
+        s_.operands[s.operand], s.deep, s.deep_step, s.across, s.across_step);
   }
 
   [[nodiscard]] std::string before_text() const {
@@ -191,9 +206,9 @@ class StreamedWriter {
   /// Emits the prefetch of what the first call reads first.
   [[nodiscard]] std::string fetch_text() const {
     return fmt::format(
-        "  pw_fetch_first<{}, {}, {}, {}, {}, {}, {}LL>(q{}, {}LL, block, column_0);\n", element(),
-        shape_.warps, shape_.split, shape_.lanes, shape_.each, shape_.ahead, p_.depth,
-        s_.operands[p_.b], turns_.front().count);
+        "  pw_fetch_first<{}, {}, {}, {}, {}, {}, {}LL>(q{}, {}LL, block, column_0);\n",
+        element(stored()), shape_.warps, shape_.split, shape_.lanes, shape_.each, shape_.ahead,
+        p_.depth, s_.operands[p_.b], turns_.front().count);
   }
 
   /// Emits the calls for at most `rows` rows.
@@ -202,10 +217,11 @@ class StreamedWriter {
     for (std::size_t i = 0; i < turns_.size(); ++i) {
       if (i > 0) out += "    __syncthreads();\n";  // `meeting` is used again
       out += fmt::format(
-          "    pw_stream<{}, {}, {}, {}, {}, {}, {}, {}, {}LL, {}, {}LL>(meeting, q{}, {}LL, "
-          "block, count, x, column_{}, finish_{});\n",
-          element(), rows, turns_[i].parts, shape_.warps, shape_.split, shape_.lanes, shape_.each,
-          ahead(rows), p_.depth, wide(), blocks(), s_.operands[p_.b], turns_[i].count, i, i);
+          "    pw_stream<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}LL, {}, {}LL>(meeting, q{}, "
+          "{}LL, block, count, x, column_{}, scale, finish_{});\n",
+          element(stored()), element(p_.in), p_.scales.has_value(), rows, turns_[i].parts,
+          shape_.warps, shape_.split, shape_.lanes, shape_.each, ahead(rows), p_.depth, wide(),
+          blocks(), s_.operands[p_.b], turns_[i].count, i, i);
     }
     return out;
   }

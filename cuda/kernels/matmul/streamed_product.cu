@@ -12,7 +12,8 @@
 // Group c of 8 belongs to lane c mod LANES, a lane adds in ascending order, and lanes are combined
 // pairwise, the farthest first. A warp has the lanes of which (lane / 32) mod SPLIT is its number,
 // so neither SPLIT nor the number of blocks changes a bit. Products of 16-bit and 8-bit floats are
-// exact in f32, so a fused multiply-add is a multiplication and an addition.
+// exact in f32, so a fused multiply-add is a multiplication and an addition. Weights with scales
+// are multiplied by theirs first; their products are rounded before they are added.
 //
 // Cost: w is read once for each ROWS rows of x.
 
@@ -31,6 +32,11 @@ struct pw_of_f8e4m3 {
 struct pw_of_f8e5m2 {
   typedef unsigned char stored;
   PW_FUNCTION float from(stored x) { return pw_from_f8e5m2(x); }
+};
+
+struct pw_of_f32 {
+  typedef float stored;
+  PW_FUNCTION float from(stored x) { return x; }
 };
 
 // Reads words that no kernel writes and that are needed once: past the first-level cache. It is
@@ -118,15 +124,16 @@ PW_FUNCTION void pw_meet_warps(S& meeting, int at, int part, int lane, float (&s
 }
 
 // Computes `turns` times PARTS columns of `count` rows, at most ROWS. x(row, group) returns a group
-// of x, column(turn, part) the row of w, and finish(row, turn, sums) takes the PARTS sums of a row.
+// of x, whose elements are A, column(turn, part) the row of w, scale(row of w, group) its scale if
+// SCALED, and finish(row, turn, sums) takes the PARTS sums of a row.
 // All threads of block `block` of BLOCKS call it. `meeting` has room for two turns of all warps, if
 // SPLIT > 1.
-template <class W, int ROWS, int PARTS, int WARPS, int SPLIT, int LANES, int EACH, int AHEAD,
-          long long DEPTH, bool WIDE, long long BLOCKS, class S, class X, class Column,
-          class Finish>
+template <class W, class A, bool SCALED, int ROWS, int PARTS, int WARPS, int SPLIT, int LANES,
+          int EACH, int AHEAD, long long DEPTH, bool WIDE, long long BLOCKS, class S, class X,
+          class Column, class Scale, class Finish>
 PW_FUNCTION void pw_stream(S& meeting, const typename W::stored* w, long long turns,
                            long long block, int count, const X& x, const Column& column,
-                           const Finish& finish) {
+                           const Scale& scale, const Finish& finish) {
   constexpr int words = 2 * sizeof(typename W::stored);
   constexpr int own = (LANES > 32 ? LANES / 32 : 1) / SPLIT, steps = own * EACH;
   constexpr int teams = WARPS / SPLIT;
@@ -141,11 +148,15 @@ PW_FUNCTION void pw_stream(S& meeting, const typename W::stored* w, long long tu
     return (LANES >= 32 || lane < LANES) && 8 * group_at(step) < DEPTH;
   };
   pw_words<words> ahead[AHEAD];
+  float scales[AHEAD];  // of the groups ahead, if SCALED
   const auto fetch = [&](int step, long long turn, int p) {
     ahead[step % AHEAD] = {};
-    if (turn < turns && has(step))
-      ahead[step % AHEAD] =
-          pw_group<W, DEPTH, WIDE, true>(w + column(turn, p) * DEPTH, group_at(step));
+    scales[step % AHEAD] = 0.0f;
+    if (turn < turns && has(step)) {
+      const long long row = column(turn, p);
+      ahead[step % AHEAD] = pw_group<W, DEPTH, WIDE, true>(w + row * DEPTH, group_at(step));
+      if constexpr (SCALED) scales[step % AHEAD] = scale(row, group_at(step));
+    }
   };
   long long first = block * teams;
 #pragma unroll
@@ -166,6 +177,10 @@ PW_FUNCTION void pw_stream(S& meeting, const typename W::stored* w, long long tu
 #pragma unroll
         for (int e = 0; e < 8; ++e)
           values[e] = W::from(pw_take<typename W::stored>(ahead[step % AHEAD], e));
+        if constexpr (SCALED) {
+#pragma unroll
+          for (int e = 0; e < 8; ++e) values[e] = pw_mul(values[e], scales[step % AHEAD]);
+        }
         if (step + AHEAD < steps)
           fetch(step + AHEAD, turn, p);
         else if (p + 1 < PARTS)
@@ -175,12 +190,13 @@ PW_FUNCTION void pw_stream(S& meeting, const typename W::stored* w, long long tu
         if (has(step)) {
 #pragma unroll
           for (int r = 0; r < ROWS; ++r) {
-            const pw_words<words> row = x(r < count ? r : count - 1, group_at(step));
+            const auto row = x(r < count ? r : count - 1, group_at(step));
 #pragma unroll
             for (int e = 0; e < 8; ++e) {
-              if (WIDE || 8 * group_at(step) + e < DEPTH)
-                own_sums[r] =
-                    pw_fma(W::from(pw_take<typename W::stored>(row, e)), values[e], own_sums[r]);
+              if (!WIDE && 8 * group_at(step) + e >= DEPTH) continue;
+              const float of_x = A::from(pw_take<typename A::stored>(row, e));
+              own_sums[r] = SCALED ? pw_add(own_sums[r], pw_mul(of_x, values[e]))
+                                   : pw_fma(of_x, values[e], own_sums[r]);
             }
           }
         }

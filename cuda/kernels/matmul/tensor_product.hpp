@@ -26,6 +26,14 @@ struct TensorChoice {
   const ScheduleTable* schedules = nullptr;        ///< tuned tiles; null: the model's
 };
 
+/// Scales of b, f32: an element at depth k of column c is multiplied by the scale with index
+/// k / deep * deep_step + c / across * across_step.
+struct BlockScales {
+  DType weight = DType::f8e4m3;  ///< of the stored b
+  std::size_t operand = 0;       ///< index of the scales
+  std::int64_t deep = 1, across = 1, deep_step = 0, across_step = 0;
+};
+
 /// A product y = finish(a · b) whose extents except the rows are fixed.
 struct TensorProduct {
   std::string op;
@@ -37,6 +45,7 @@ struct TensorProduct {
   std::string value;  ///< expression of `sum`, at `row` and `column`; operand i is at `p{i}`
   DimId rows;
   std::int64_t depth = 0, columns = 0;
+  std::optional<BlockScales> scales = std::nullopt;  ///< only streamed products have them
   [[nodiscard]] ProductShape shape(std::int64_t of_rows) const;
   /// Returns 16 hexadecimal digits: equal products have equal keys, independent of row names.
   [[nodiscard]] std::string key() const;

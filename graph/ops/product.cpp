@@ -1,4 +1,4 @@
-#include "splitter/product.hpp"
+#include "graph/ops/product.hpp"
 
 namespace pw {
 namespace {
