@@ -5,13 +5,19 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "base/try.hpp"
+#include "cuda/compile.hpp"
 #include "cuda/device/host_driver.hpp"
 #include "cuda/edge_choice.hpp"
+#include "cuda/kernels/matmul/product.hpp"
+#include "cuda/kernels/matmul/scaled_weight.hpp"
+#include "cuda/kernels/matmul/streamed_product.hpp"
 #include "cuda/runtime.hpp"
+#include "exec/dispatch.hpp"
 
 namespace pw::cuda {
 namespace {
@@ -130,6 +136,55 @@ class StepDescriber {
   std::set<std::string> waiting_;
 };
 
+NotStreamed not_streamed(const TensorProduct& product, DType stored, std::int64_t rows,
+                         std::string_view arch) {
+  ProductShape shape = product.shape(rows);
+  shape.in_bytes = size_of(stored);
+  NotStreamed out{product.op, rows, shape.depth, shape.columns, 0, 0, {}, {}};
+  const StreamBound bound = streamed_bound(arch, shape);
+  out.streamed_seconds = bound.seconds;
+  out.why = fmt::format(
+      "kernels that stream weights have at most {} rows: with {} they would take at least {:.2f} "
+      "us by the model, because of {}; ",
+      kFewRows, rows, bound.seconds * 1e6, bound.bound);
+  if (has_tensor_cores(arch, product.in)) {
+    const TensorMachine machine = tensor_machine_or_nearest(arch);
+    out.seconds = product_time(machine, shape, choose_tile(machine, shape)).seconds;
+    out.why += fmt::format("tensor cores take {:.2f} us", *out.seconds * 1e6);
+  } else {
+    out.why += "a kernel with tiles in shared memory runs instead";
+  }
+  return out;
+}
+
+/// Returns the products of a step, those of equal shapes once.
+std::vector<NotStreamed> all_not_streamed(const StitchedGraph& stitched, const Plan& plan,
+                                          std::int64_t tokens, std::string_view arch) {
+  std::vector<NotStreamed> out;
+  const Symbols symbols = symbols_at(plan, tokens);
+  for (const PieceClass& c : stitched.classes) {
+    Graph piece = stitched.pieces[c.members.front()].graph.compact();
+    take_apart(piece, [](NodeId, const std::string&) {});
+    for (const FoundProduct& found : tensor_products_of(piece)) {
+      const auto rows = piece.context().dims.evaluate(found.product.rows, symbols);
+      if (!rows || *rows <= kFewRows) continue;
+      const auto scaled = scaled_weight(piece, found.nodes.back(), found.product.b);
+      NotStreamed one = not_streamed(
+          found.product, scaled ? scaled->blocks.weight : found.product.in, *rows, arch);
+      const auto same = std::find_if(out.begin(), out.end(), [&](const NotStreamed& other) {
+        return std::tie(other.op, other.why, other.depth, other.columns) ==
+               std::tie(one.op, one.why, one.depth, one.columns);
+      });
+      const auto members = static_cast<std::int64_t>(c.members.size());
+      if (same == out.end())
+        out.emplace_back(std::move(one)).count = members;
+      else
+        same->count += members;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::size_t StepSchedule::early() const {
@@ -144,7 +199,10 @@ Result<StepSchedule> schedule_of(const StitchedGraph& stitched, const Graph& sou
   const auto runtime = PW_TRY(Runtime::make(stitched, source, plan, driver, options));
   PW_TRY(runtime->reserve_weights());
   const RecordedGraph graph = PW_TRY(runtime->record_step(tokens, 1));
-  return StepDescriber(*runtime, arch).run(graph, tokens);
+  StepSchedule out = StepDescriber(*runtime, arch).run(graph, tokens);
+  if (options.stream_weights && tokens > kFewRows)
+    out.not_streamed = all_not_streamed(stitched, plan, tokens, arch);
+  return out;
 }
 
 }  // namespace pw::cuda

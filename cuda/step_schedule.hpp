@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,9 +23,21 @@ struct ScheduledLaunch {
   double full_seconds = 0, early_seconds = 0;  ///< modelled, with full and with these edges
 };
 
+/// A product of a step with too many rows for kernels that stream weights.
+struct NotStreamed {
+  std::string op;
+  std::int64_t rows = 0, depth = 0, columns = 0;
+  std::int64_t count = 0;       ///< products of this shape
+  double streamed_seconds = 0;  ///< lower bound of a kernel that streams, by the model
+  /// Modelled time on tensor cores; nothing if the architecture has none for the dtype.
+  std::optional<double> seconds;
+  std::string why;
+};
+
 struct StepSchedule {
   std::int64_t tokens = 0;
   std::vector<ScheduledLaunch> launches;
+  std::vector<NotStreamed> not_streamed;  ///< if weights stream in steps of few tokens
   [[nodiscard]] std::size_t early() const;
   /// Sums a field over the launches.
   template <class T>

@@ -213,6 +213,21 @@ Table edge_table(const cuda::StepSchedule& schedule) {
   return table;
 }
 
+Table not_streamed_table(const cuda::StepSchedule& schedule) {
+  Table table({"product",
+               "rows",
+               "depth",
+               "columns",
+               "count",
+               {"streamed us", "least_streamed_seconds"},
+               {"tensor cores us", "tensor_seconds"},
+               "why not streamed"});
+  for (const cuda::NotStreamed& p : schedule.not_streamed)
+    table.add({p.op, p.rows, p.depth, p.columns, p.count, micros_cell(p.streamed_seconds),
+               p.seconds ? micros_cell(*p.seconds) : null_cell(), p.why});
+  return table;
+}
+
 Table schedule_table(const cuda::StepSchedule& s) {
   using Launch = cuda::ScheduledLaunch;
   Table table({"tokens",
@@ -471,6 +486,8 @@ Answer quality_answer(const QualityReport& report) {
   if (report.schedule) {
     answer.add("schedule", schedule_table(*report.schedule));
     answer.add("edges", edge_table(*report.schedule));
+    if (!report.schedule->not_streamed.empty())
+      answer.add("not_streamed", not_streamed_table(*report.schedule));
   }
   if (!report.tensor.empty()) answer.add("tensor", tensor_table(report.tensor));
   answer.add("nvrtc",

@@ -64,6 +64,22 @@ class Quality(ProgramTest):
         self.assertEqual(len(answer["edges"]), step["launches"])
         self.assertTrue(all(edge["why"] for edge in answer["edges"]))
 
+    def test_products_of_more_rows_do_not_stream(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / "model.json"
+            sizes = "--layers 2 --hidden 2048 --heads 32 --kv-heads 8 --head 64 --ffn 8192 --vocab 512".split()
+            self.pwr("generate", "llama3", *sizes, "-o", model)
+            plan = [model, "-r", "llm", "-p", "o2", "--arch", "sm_90", "--sources-only", "--stream-weights", "-o", Path(folder) / "out"]
+            few, many = (self.judge(*plan, "--tokens", str(tokens))[0] for tokens in (8, 16))
+        self.assertNotIn("not_streamed", few)
+        self.assertEqual({(row["depth"], row["columns"], row["count"]) for row in many["not_streamed"]},
+                         {(2048, 3072, 2), (2048, 2048, 2), (2048, 16384, 2), (8192, 2048, 2)})  # fmt: skip
+        for row in many["not_streamed"]:
+            self.assertEqual(row["rows"], 16)
+            self.assertIn("have at most 8 rows", row["why_not_streamed"])
+            self.assertGreater(row["least_streamed_seconds"], row["depth"] * row["columns"] * 2 / 3.35e12)
+            self.assertGreater(row["tensor_seconds"], row["depth"] * row["columns"] * 2 / 3.35e12)
+
     def test_the_baseline_is_whole(self):
         rows = json.loads(BASELINE.read_text(encoding="utf-8"))["kernels"]
         self.assertEqual(len({row["function"] for row in rows}), FUNCTIONS)

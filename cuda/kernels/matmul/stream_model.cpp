@@ -36,6 +36,16 @@ StreamMachine stream_machine(std::string_view arch) {
   return {machine.multiprocessors, kReached * machine.bandwidth};
 }
 
+StreamBound streamed_bound(std::string_view arch, const ProductShape& shape) {
+  const TensorMachine machine = tensor_machine_or_nearest(arch);
+  const auto weights = static_cast<double>(shape.depth * shape.columns * shape.in_bytes);
+  const double reading = weights / machine.read_bandwidth();
+  const double of_rows = weights * static_cast<double>(shape.rows) /
+                         (machine.shared_bandwidth() * machine.multiprocessors);
+  if (of_rows > reading) return {of_rows, "shared memory"};
+  return {reading, "memory"};
+}
+
 bool leaves_room(const StreamMachine& machine, const StreamedLaunch& launch) {
   const double wanted = static_cast<double>(launch.blocks) / machine.multiprocessors;
   return std::max(launch.resident, 1) - wanted >= kRoom;

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "cuda/kernels/matmul/tensor_model.hpp"
+
 namespace pw::cuda {
 
 struct StreamMachine {
@@ -24,6 +26,14 @@ struct StreamedLaunch {
   std::int64_t ahead = 0;   ///< bytes that a block has under way
   int phases = 1;  ///< whose blocks wait for the phase before, all of which `blocks` counts
 };
+
+/// A lower bound of the seconds of a product whose kernel streams its weights, and the resource
+/// that sets it: memory, or the shared memory from which each row of x is read for each column.
+struct StreamBound {
+  double seconds = 0;
+  std::string_view bound;
+};
+[[nodiscard]] StreamBound streamed_bound(std::string_view arch, const ProductShape& shape);
 
 /// How a launch follows its predecessor.
 enum class StreamEdge : std::uint8_t {
