@@ -261,29 +261,38 @@ DimId Dims::mod(DimId a, DimId b) {
   return of_atom(Atom::Kind::remainder, rest, b);
 }
 
-/// Builds the dim again from its terms, so that quotients and extremes simplify under the
-/// substitution.
-DimId Dims::substitute(DimId id, const std::map<std::string, DimId, std::less<>>& with) {
-  if (!id) return {};
-  Polynomial p = terms(id);  // copied: interning may move the table
-  DimId sum = constant(0);
-  for (const auto& [m, c] : p) {
-    DimId term = constant(c);
+namespace {
+
+/// Builds a dim again from its terms, so that quotients and extremes simplify. `factor_of` returns
+/// the new value of an atom.
+template <class FactorOf>
+DimId with_factors(Dims& dims, const Polynomials::Polynomial& of, const FactorOf& factor_of) {
+  const Polynomials::Polynomial terms = of;  // interning may move the table
+  DimId sum = dims.constant(0);
+  for (const auto& [m, c] : terms) {
+    DimId term = dims.constant(c);
     for (const auto& [x, power] : m) {
-      Atom a = atom(x);
-      DimId factor;
-      if (a.kind == Atom::Kind::symbol) {
-        auto it = with.find(name(a));
-        factor = it == with.end() ? symbol(std::string(name(a))) : it->second;
-      } else {
-        DimId l = substitute(a.a, with), r = substitute(a.b, with);
-        factor = apply(a.kind, l, r);
-      }
-      for (std::uint32_t i = 0; i < power; ++i) term = mul(term, factor);
+      const DimId factor = factor_of(x);
+      for (std::uint32_t i = 0; i < power; ++i) term = dims.mul(term, factor);
     }
-    sum = add(sum, term);
+    sum = dims.add(sum, term);
   }
   return sum;
+}
+
+}  // namespace
+
+DimId Dims::substitute(DimId id, const std::map<std::string, DimId, std::less<>>& with) {
+  if (!id) return {};
+  return with_factors(*this, terms(id), [&](AtomId x) {
+    const Atom a = atom(x);
+    if (a.kind == Atom::Kind::symbol) {
+      const auto found = with.find(name(a));
+      return found == with.end() ? symbol(name(a)) : found->second;
+    }
+    const DimId l = substitute(a.a, with), r = substitute(a.b, with);
+    return apply(a.kind, l, r);
+  });
 }
 
 std::optional<DimSolution> Dims::solve(DimId zero) {
@@ -307,19 +316,11 @@ std::optional<DimSolution> Dims::solve(DimId zero) {
 
 DimId Dims::replace(DimId id, const std::map<DimId, DimId>& operations) {
   if (!id || operations.empty()) return id;
-  const Polynomial p = terms(id);  // copied: interning may move the table
-  DimId sum = constant(0);
-  for (const auto& [m, c] : p) {
-    DimId term = constant(c);
-    for (const auto& [x, power] : m) {
-      const DimId operation = intern({{Monomial{{x, 1}}, 1}});
-      const auto found = operations.find(operation);
-      const DimId factor = found == operations.end() ? operation : found->second;
-      for (std::uint32_t i = 0; i < power; ++i) term = mul(term, factor);
-    }
-    sum = add(sum, term);
-  }
-  return sum;
+  return with_factors(*this, terms(id), [&](AtomId x) {
+    const DimId operation = intern({{Monomial{{x, 1}}, 1}});
+    const auto found = operations.find(operation);
+    return found == operations.end() ? operation : found->second;
+  });
 }
 
 std::optional<std::int64_t> Dims::evaluate(
@@ -357,28 +358,18 @@ std::optional<std::int64_t> Dims::evaluate(
 /// Evaluates each maximum and minimum whose order the facts decide, from the inside out.
 DimId Dims::decided(DimId id, const Facts& facts) {
   if (!id) return {};
-  const Polynomial p = terms(id);  // copied: interning may move the table
-  DimId sum = constant(0);
-  for (const auto& [m, c] : p) {
-    DimId term = constant(c);
-    for (const auto& [x, power] : m) {
-      const Atom a = atom(x);
-      DimId factor = intern({{Monomial{{x, 1}}, 1}});
-      if (a.kind != Atom::Kind::symbol) {
-        const DimId l = decided(a.a, facts), r = decided(a.b, facts);
-        factor = apply(a.kind, l, r);
-        const bool largest = a.kind == Atom::Kind::maximum;
-        if (largest || a.kind == Atom::Kind::minimum) {
-          const Bounds d = bounds(sub(l, r), facts);
-          if (d.min && *d.min >= 0) factor = largest ? l : r;
-          if (d.max && *d.max <= 0) factor = largest ? r : l;
-        }
-      }
-      for (std::uint32_t i = 0; i < power; ++i) term = mul(term, factor);
+  return with_factors(*this, terms(id), [&](AtomId x) {
+    const Atom a = atom(x);
+    if (a.kind == Atom::Kind::symbol) return symbol(name(a));
+    const DimId l = decided(a.a, facts), r = decided(a.b, facts);
+    const bool largest = a.kind == Atom::Kind::maximum;
+    if (largest || a.kind == Atom::Kind::minimum) {
+      const Bounds d = bounds(sub(l, r), facts);
+      if (d.max && *d.max <= 0) return largest ? r : l;
+      if (d.min && *d.min >= 0) return largest ? l : r;
     }
-    sum = add(sum, term);
-  }
-  return sum;
+    return apply(a.kind, l, r);
+  });
 }
 
 /// Substitutes 0 and 1 for the symbol, which gives the candidate line, and compares the line with
