@@ -11,11 +11,10 @@
 
 namespace pw {
 
-class AttributeGates {
+class AttributeGates : SearchPart {
  public:
   enum class Fit : std::uint8_t { no, yes, conflict, later };
-  explicit AttributeGates(SearchScope& scope)
-      : scope_(scope), graph_(scope.graph), layout_(scope.layout), rule_(scope.rule) {}
+  explicit AttributeGates(SearchScope& scope) : SearchPart(scope) {}
   /// Matches all attributes of a node.
   bool match_attributes(PatternNodeId id, NodeId node, SearchState& state);
   /// Matches one attribute that the pattern states. `last`: it can no longer wait for a variable.
@@ -46,11 +45,6 @@ class AttributeGates {
   Fit fit_repetition(const Expr& expr, const std::vector<DimId>& dims, SearchState& state,
                      std::string* expected);
   Fit fit_rest(const Expr& expr, const Attribute& value, SearchState& state, std::string* expected);
-
-  SearchScope& scope_;
-  const Graph& graph_;
-  const RuleLayout& layout_;
-  const Rule& rule_;
 };
 
 /// Returns true if every name in the expression is bound, or is a dtype.

@@ -7,14 +7,9 @@
 
 namespace pw {
 
-class FinalGates {
+class FinalGates : SearchPart {
  public:
-  FinalGates(SearchScope& scope, NodeGates& nodes)
-      : scope_(scope),
-        graph_(scope.graph),
-        layout_(scope.layout),
-        rule_(scope.rule),
-        nodes_(nodes) {}
+  FinalGates(SearchScope& scope, NodeGates& nodes) : SearchPart(scope), nodes_(nodes) {}
   bool bind_lists(SearchState& state);
   bool check_read(const SearchState& state, const Match& match);
   void list_members(const SearchState& state, Match& match) const;
@@ -30,10 +25,6 @@ class FinalGates {
   [[nodiscard]] std::vector<NodeId> candidates(const SearchStep& step,
                                                const SearchState& state) const;
 
-  SearchScope& scope_;
-  const Graph& graph_;
-  const RuleLayout& layout_;
-  const Rule& rule_;
   NodeGates& nodes_;
 };
 

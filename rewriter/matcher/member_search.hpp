@@ -11,14 +11,9 @@
 
 namespace pw {
 
-class MemberSearch {
+class MemberSearch : SearchPart {
  public:
-  MemberSearch(SearchScope& scope, NodeGates& nodes)
-      : scope_(scope),
-        graph_(scope.graph),
-        layout_(scope.layout),
-        rule_(scope.rule),
-        nodes_(nodes) {}
+  MemberSearch(SearchScope& scope, NodeGates& nodes) : SearchPart(scope), nodes_(nodes) {}
   /// Starts at an anchor that is the root of members, and calls `extend` with the next step until
   /// it returns false.
   void start(NodeId anchor, const std::function<bool(std::size_t, SearchState&)>& extend);
@@ -65,10 +60,6 @@ class MemberSearch {
   Mark mark(std::span<const PatternNodeId> ids, const SearchState& state) const;
   static void undo(const Mark& mark, SearchState& state);
 
-  SearchScope& scope_;
-  const Graph& graph_;
-  const RuleLayout& layout_;
-  const Rule& rule_;
   NodeGates& nodes_;
   GroupPtr anchored_;                              ///< the members that include the anchor
   std::unordered_map<ValueId, Groups> groups_at_;  ///< by the value in common; looked up only

@@ -7,15 +7,10 @@
 
 namespace pw {
 
-class NodeGates {
+class NodeGates : SearchPart {
  public:
   explicit NodeGates(SearchScope& scope)
-      : scope_(scope),
-        graph_(scope.graph),
-        layout_(scope.layout),
-        rule_(scope.rule),
-        attributes_(scope),
-        values_(scope, attributes_) {}
+      : SearchPart(scope), attributes_(scope), values_(scope, attributes_) {}
   bool admit(const SearchStep& step, NodeId node, SearchState& state);
   bool bind_node(PatternNodeId id, NodeId node, bool swapped, SearchState& state);
   bool check_op(const SearchStep& step, NodeId node, SearchState& state);
@@ -36,10 +31,6 @@ class NodeGates {
   bool check_arity(PatternNodeId id, NodeId node, SearchState& state);
   [[nodiscard]] bool is_behind_views(NodeId node, OpId wanted) const;
 
-  SearchScope& scope_;
-  const Graph& graph_;
-  const RuleLayout& layout_;
-  const Rule& rule_;
   AttributeGates attributes_;
   ValueGates values_;
 };

@@ -106,4 +106,16 @@ struct SearchScope {
   [[nodiscard]] Context& context() const { return graph.context(); }
 };
 
+/// The members of a scope that each part of a search reads most.
+class SearchPart {
+ protected:
+  explicit SearchPart(SearchScope& scope)
+      : scope_(scope), graph_(scope.graph), layout_(scope.layout), rule_(scope.rule) {}
+
+  SearchScope& scope_;
+  const Graph& graph_;
+  const RuleLayout& layout_;
+  const Rule& rule_;
+};
+
 }  // namespace pw

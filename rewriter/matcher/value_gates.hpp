@@ -7,14 +7,10 @@
 
 namespace pw {
 
-class ValueGates {
+class ValueGates : SearchPart {
  public:
   ValueGates(SearchScope& scope, AttributeGates& attributes)
-      : scope_(scope),
-        graph_(scope.graph),
-        layout_(scope.layout),
-        rule_(scope.rule),
-        attributes_(attributes) {}
+      : SearchPart(scope), attributes_(attributes) {}
   bool bind_operands(PatternNodeId id, NodeId node, bool swapped, SearchState& state);
   bool bind_results(PatternNodeId id, NodeId node, SearchState& state);
   bool check_types(PatternValueId id, NodeId node, SearchState& state);
@@ -36,10 +32,6 @@ class ValueGates {
   bool check_unknown(ValueId value, PatternValueId id, const TypeExpr& wanted, NodeId node,
                      SearchState& state);
 
-  SearchScope& scope_;
-  const Graph& graph_;
-  const RuleLayout& layout_;
-  const Rule& rule_;
   AttributeGates& attributes_;
 };
 
