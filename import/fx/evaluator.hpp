@@ -12,14 +12,11 @@ namespace pw::fx {
 
 /// Abstract interpretation of expressions, over values that are tensors, sizes, numbers, or lists
 /// of them. Invariant: the arguments of a call are the present contents of its tensors.
-class Evaluator {
+class Evaluator : EmitterPart {
  public:
   Evaluator(BoundNames<Value>& env, UniqueNames& names, Emitter& emitter, Versions& versions,
             Inputs& inputs, Calls& calls, PythonCalls& python, Subscripts& subscripts)
-      : context_(emitter.context()),
-        graph_(emitter.graph()),
-        symbols_(emitter.symbols()),
-        effects_(emitter.effects()),
+      : EmitterPart(emitter),
         env_(env),
         names_(names),
         versions_(versions),
@@ -40,10 +37,6 @@ class Evaluator {
   Result<Value> part_of(const Value& list, const Value& at, const Site& site);
   void add_attribute_input(const std::string& name);
 
-  Context& context_;
-  Graph& graph_;
-  Symbols& symbols_;
-  Effects& effects_;
   BoundNames<Value>& env_;
   UniqueNames& names_;
   Versions& versions_;

@@ -15,21 +15,17 @@ namespace pw::fx {
 
 /// Inputs of a function: their types, symbols and kinds, as the dump and the options state them.
 /// Invariant: each symbol of an input's type has a fact in the graph.
-class Inputs {
+class Inputs : EmitterPart {
  public:
   /// Creates the inputs; all arguments must outlive them. `signature`: the text that torch.export
   /// writes below its graph, or empty.
   Inputs(const FxOptions& options, const Function& function, std::string_view signature,
          StatedTypes& types, Emitter& emitter, Versions& versions, BoundNames<Value>& env)
-      : context_(emitter.context()),
+      : EmitterPart(emitter),
         options_(options),
         function_(function),
         signature_(signature),
         types_(types),
-        emitter_(emitter),
-        effects_(emitter.effects()),
-        symbols_(emitter.symbols()),
-        graph_(emitter.graph()),
         versions_(versions),
         memory_(versions.memory()),
         env_(env) {}
@@ -56,15 +52,10 @@ class Inputs {
   void read_ranges();
   [[nodiscard]] std::optional<InputKind> known_kind(const std::string& name);
 
-  Context& context_;
   const FxOptions& options_;
   const Function& function_;
   std::string_view signature_;
   StatedTypes& types_;
-  Emitter& emitter_;
-  Effects& effects_;
-  Symbols& symbols_;
-  Graph& graph_;
   Versions& versions_;
   Memory& memory_;
   BoundNames<Value>& env_;

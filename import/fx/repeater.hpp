@@ -17,16 +17,12 @@ namespace pw::fx {
 /// Copies the nodes of a statement that equals an earlier one up to names (StatementKey).
 /// Invariant: a conversion with effects beyond nodes, tensors and the target's value
 /// (Effects::once) is never reused.
-class Repeater {
+class Repeater : EmitterPart {
  public:
   /// Creates a repeater; all arguments must outlive it. `one_by_one`: nothing is repeated.
   Repeater(Emitter& emitter, Versions& versions, UniqueNames& names, BoundNames<Value>& env,
            const TupleItems& items, const ReadNames& read_names, bool one_by_one)
-      : context_(emitter.context()),
-        graph_(emitter.graph()),
-        emitter_(emitter),
-        effects_(emitter.effects()),
-        symbols_(emitter.symbols()),
+      : EmitterPart(emitter),
         memory_(versions.memory()),
         names_(names),
         env_(env),
@@ -66,11 +62,6 @@ class Repeater {
   [[nodiscard]] std::optional<RepeatedValue> repeated_handle(TensorId t,
                                                              const Before& before) const;
 
-  Context& context_;
-  Graph& graph_;
-  Emitter& emitter_;
-  Effects& effects_;
-  Symbols& symbols_;
   Memory& memory_;
   UniqueNames& names_;
   BoundNames<Value>& env_;

@@ -15,18 +15,12 @@ namespace pw::fx {
 /// Key of the current statement. Invariant: statements with equal keys are equal up to names, as a
 /// key has the callee, the arguments with types and strides of tensors instead of names, and the
 /// stated types.
-class StatementKey {
+class StatementKey : EmitterPart {
  public:
   /// Creates a key; all arguments must outlive it.
   StatementKey(Emitter& emitter, Memory& memory, const UniqueNames& names,
                const BoundNames<Value>& env, const TupleItems& items)
-      : context_(emitter.context()),
-        graph_(emitter.graph()),
-        symbols_(emitter.symbols()),
-        memory_(memory),
-        names_(names),
-        env_(env),
-        items_(items) {}
+      : EmitterPart(emitter), memory_(memory), names_(names), env_(env), items_(items) {}
 
   /// Reads a statement; returns false if it must be converted, and nothing of it kept.
   bool read(const Statement& s);
@@ -42,9 +36,6 @@ class StatementKey {
   bool add_name(const Expr& e);
   bool add_tensor(const Value& value);
 
-  Context& context_;
-  Graph& graph_;
-  Symbols& symbols_;
   Memory& memory_;
   const UniqueNames& names_;
   const BoundNames<Value>& env_;

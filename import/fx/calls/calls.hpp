@@ -12,14 +12,11 @@ namespace pw::fx {
 
 /// Calls of ops: those of the table, in-place and out variants of these, views made in place, and
 /// all others as they are. Invariant: what a call writes is written in memory before it returns.
-class Calls {
+class Calls : EmitterPart {
  public:
   Calls(Emitter& emitter, Versions& versions, KnownCalls& known, UnknownCalls& unknown,
         const FxOptions& options)
-      : context_(emitter.context()),
-        graph_(emitter.graph()),
-        emitter_(emitter),
-        effects_(emitter.effects()),
+      : EmitterPart(emitter),
         versions_(versions),
         memory_(versions.memory()),
         known_(known),
@@ -44,10 +41,6 @@ class Calls {
   void take_memory_format(TensorId made, ValueId result, std::string_view format,
                           std::string_view target);
 
-  Context& context_;
-  Graph& graph_;
-  Emitter& emitter_;
-  Effects& effects_;
   Versions& versions_;
   Memory& memory_;
   KnownCalls& known_;

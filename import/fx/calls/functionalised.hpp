@@ -11,13 +11,11 @@ namespace pw::fx {
 
 /// Calls of auto_functionalized. Invariant: the arguments of such a call are copies, and the call
 /// returns what it writes.
-class FunctionalisedCalls {
+class FunctionalisedCalls : EmitterPart {
  public:
   FunctionalisedCalls(Emitter& emitter, Versions& versions, Calls& calls, KnownCalls& known,
                       UnknownCalls& unknown)
-      : context_(emitter.context()),
-        graph_(emitter.graph()),
-        emitter_(emitter),
+      : EmitterPart(emitter),
         versions_(versions),
         memory_(versions.memory()),
         calls_(calls),
@@ -44,9 +42,6 @@ class FunctionalisedCalls {
   Result<Value> strided_view(const Value& base, const Value& size, const Value& stride,
                              const Value& offset, std::string_view target, const Site& site);
 
-  Context& context_;
-  Graph& graph_;
-  Emitter& emitter_;
   Versions& versions_;
   Memory& memory_;
   Calls& calls_;

@@ -31,14 +31,12 @@ struct Outcome {
 
 /// Calls of targets that have rows in the table or items in rule files. The first row whose
 /// conditions hold applies. Invariant: a row that does not apply leaves no node that is used.
-class KnownCalls {
+class KnownCalls : EmitterPart {
  public:
   /// Creates the calls of a function, which must outlive them, as must the options.
   KnownCalls(Emitter& emitter, Versions& versions, const FxOptions& options,
              const Function& function)
-      : context_(emitter.context()),
-        graph_(emitter.graph()),
-        emitter_(emitter),
+      : EmitterPart(emitter),
         versions_(versions),
         options_(options),
         table_(context_.foreign.get()),
@@ -59,9 +57,6 @@ class KnownCalls {
   void drop_buffers(const Bound& bound, const Results& results);
   Outputs wanted_of(const Bound& bound, const Site& site, bool functionalised);
 
-  Context& context_;
-  Graph& graph_;
-  Emitter& emitter_;
   Versions& versions_;
   const FxOptions& options_;
   Table table_;

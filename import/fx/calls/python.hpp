@@ -13,13 +13,11 @@ namespace pw::fx {
 
 /// Python's own operations: operators and functions of numbers, attributes of tensors, and calls
 /// that affect the run only. What is known of numbers is calculated; what is not has no node.
-class PythonCalls {
+class PythonCalls : EmitterPart {
  public:
   PythonCalls(Emitter& emitter, Calls& calls, KnownCalls& known, UnknownCalls& unknown,
               TorchCalls& torch, Subscripts& subscripts, FxReport& report)
-      : context_(emitter.context()),
-        graph_(emitter.graph()),
-        emitter_(emitter),
+      : EmitterPart(emitter),
         calls_(calls),
         known_(known),
         unknown_(unknown),
@@ -49,9 +47,6 @@ class PythonCalls {
   std::optional<SizeConditions> metadata(const Arguments& arguments);
   bool bookkeeping(const std::string& callee, const Arguments& arguments, const Site& site);
 
-  Context& context_;
-  Graph& graph_;
-  Emitter& emitter_;
   Calls& calls_;
   KnownCalls& known_;
   UnknownCalls& unknown_;

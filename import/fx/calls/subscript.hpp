@@ -6,17 +6,15 @@
 namespace pw::fx {
 
 /// Reads and writes of `x[…]` as calls of ATen: views, then one gather of what tensors index.
-class Subscripts {
+class Subscripts : EmitterPart {
  public:
   Subscripts(Emitter& emitter, Calls& calls, UnknownCalls& unknown)
-      : context_(emitter.context()), emitter_(emitter), calls_(calls), unknown_(unknown) {}
+      : EmitterPart(emitter), calls_(calls), unknown_(unknown) {}
 
   Result<Value> get(const Value& x, const Value& at, const Site& site);
   Result<Value> set(const Value& x, const Value& at, const Value& to, const Site& site);
 
  private:
-  Context& context_;
-  Emitter& emitter_;
   Calls& calls_;
   UnknownCalls& unknown_;
 };

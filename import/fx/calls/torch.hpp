@@ -13,10 +13,10 @@ namespace pw::fx {
 
 /// Calls of methods of tensors, and of functions of torch and torch.nn.functional. Each becomes a
 /// call of the first overload of ATen that accepts its arguments, after these are made ATen's.
-class TorchCalls {
+class TorchCalls : EmitterPart {
  public:
   TorchCalls(Emitter& emitter, Versions& versions, Calls& calls)
-      : context_(emitter.context()), emitter_(emitter), memory_(versions.memory()), calls_(calls) {}
+      : EmitterPart(emitter), memory_(versions.memory()), calls_(calls) {}
 
   /// Makes a call of `torch.NAME`, or of the method NAME of the first argument.
   Result<Value> call(const std::string& name, bool method, Arguments arguments, const Site& site);
@@ -35,8 +35,6 @@ class TorchCalls {
   Result<Value> to_method(const Arguments& arguments, const Site& site);
   Result<Value> itself(const std::string& method, const Value& x, const Site& site);
 
-  Context& context_;
-  Emitter& emitter_;
   Memory& memory_;
   Calls& calls_;
   std::map<std::string, std::vector<std::string_view>> overloads_;  ///< of ATen, by name

@@ -37,15 +37,12 @@ struct Unknown {
 /// Keeps calls as they are, in their place, as opaque nodes with the tensors that they may have
 /// written as further results. Invariant: each write that a schema, the dump's form or a
 /// convention states is one of the memory too; others are assumed, and reported.
-class UnknownCalls {
+class UnknownCalls : EmitterPart {
  public:
   /// Creates the calls of a dump. `typed`: it states the type of some input.
   UnknownCalls(Emitter& emitter, Versions& versions, const FxOptions& options,
                const ReadNames& read_names, bool typed)
-      : context_(emitter.context()),
-        graph_(emitter.graph()),
-        emitter_(emitter),
-        effects_(emitter.effects()),
+      : EmitterPart(emitter),
         versions_(versions),
         memory_(versions.memory()),
         options_(options),
@@ -89,10 +86,6 @@ class UnknownCalls {
   Result<OpId> opaque_op(std::string_view target, const std::optional<Schema>& schema);
   TensorId opaque_view(const Value& base, NodeId node, std::size_t result, std::string_view target);
 
-  Context& context_;
-  Graph& graph_;
-  Emitter& emitter_;
-  Effects& effects_;
   Versions& versions_;
   Memory& memory_;
   const FxOptions& options_;

@@ -88,6 +88,23 @@ class Emitter {
   bool renamed_ = false;
 };
 
+/// The members of an emitter that the parts of an import read most.
+class EmitterPart {
+ protected:
+  explicit EmitterPart(Emitter& emitter)
+      : context_(emitter.context()),
+        graph_(emitter.graph()),
+        emitter_(emitter),
+        effects_(emitter.effects()),
+        symbols_(emitter.symbols()) {}
+
+  Context& context_;
+  Graph& graph_;
+  Emitter& emitter_;
+  Effects& effects_;
+  Symbols& symbols_;
+};
+
 template <class Attempt>
 Result<Results> Emitter::with_symbols(const std::vector<ValueId>& read, const Attempt& attempt) {
   Result<Results> first = attempt();

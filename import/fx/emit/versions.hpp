@@ -15,11 +15,10 @@ namespace pw::fx {
 /// tensor is derived again when it is read. A read applies the writes since the view was last
 /// derived, or derives it from its base. Invariant: a tensor's value holds its contents after
 /// `seen` writes to its storage.
-class Versions {
+class Versions : EmitterPart {
  public:
   /// Creates an empty memory. `tracks`: strides are computed, as some tensor may be written.
-  Versions(Emitter& emitter, bool tracks)
-      : context_(emitter.context()), graph_(emitter.graph()), emitter_(emitter), tracks_(tracks) {}
+  Versions(Emitter& emitter, bool tracks) : EmitterPart(emitter), tracks_(tracks) {}
 
   [[nodiscard]] Memory& memory() { return memory_; }
   [[nodiscard]] const Memory& memory() const { return memory_; }
@@ -62,9 +61,6 @@ class Versions {
   TensorId add_view(const Value& base, std::vector<ViewStep> steps, ValueId value,
                     std::string_view target);
 
-  Context& context_;
-  Graph& graph_;
-  Emitter& emitter_;
   bool tracks_;
   Memory memory_;
 };
