@@ -16,6 +16,7 @@
 namespace pw::fx {
 
 class Emitter;
+struct KnownCall;
 struct Bound;
 struct Site;
 struct Wanted;
@@ -23,8 +24,7 @@ using Outputs = std::vector<Wanted>;
 using Results = std::vector<ValueId>;
 using Applied = Result<std::optional<Results>>;
 /// Converts a call by one row of the table; nothing if the row does not apply.
-using Conversion = Applied(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                           const Site& site);
+using Conversion = Applied(const KnownCall& call);
 
 /// Translation that needs more than an emitter, by KnownCalls.
 enum class Special : std::uint8_t {

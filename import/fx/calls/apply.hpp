@@ -43,12 +43,54 @@ inline std::optional<std::size_t> axis_of(std::optional<std::int64_t> axis, std:
   return static_cast<std::size_t>(*axis < 0 ? *axis + r : *axis);
 }
 
-/// Returns the axis of a tensor that an argument names; nothing if the type is null.
-inline std::optional<std::size_t> axis_of(Emitter& emitter, const Value* argument,
-                                          const Type* type) {
-  if (!type) return std::nullopt;
-  return axis_of(as_int(emitter.dims(), *argument), type->shape.size());
-}
+/// A call whose arguments are bound to a row of the table.
+struct KnownCall {
+  Emitter& emitter;
+  const Bound& bound;
+  const Outputs& wanted;
+  const Site& site;
+
+  [[nodiscard]] const Value* find(std::string_view parameter) const {
+    return bound.find(parameter);
+  }
+  [[nodiscard]] Dims& dims() const { return emitter.dims(); }
+  [[nodiscard]] const Type* type_of(ValueId value) const { return emitter.type_of(value); }
+  [[nodiscard]] TypedTensor tensor(std::string_view parameter) const {
+    return typed_tensor(emitter, find(parameter));
+  }
+  /// Returns an argument that is a constant integer; nothing for other values.
+  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view parameter) const {
+    return as_int(dims(), *find(parameter));
+  }
+  /// Returns the axis of a tensor that an argument names; nothing if the type is null.
+  [[nodiscard]] std::optional<std::size_t> axis(std::string_view parameter,
+                                                const Type* type) const {
+    if (!type) return std::nullopt;
+    return axis_of(integer(parameter), type->shape.size());
+  }
+  /// Returns the op of the row, which the library must have.
+  [[nodiscard]] const Op& op() const {
+    const auto& ops = emitter.context().ops;
+    return ops[ops.find(bound.mapping->op)];
+  }
+  /// Returns the name that a result is to have, if any.
+  [[nodiscard]] Wanted name_of(std::size_t result) const {
+    return result < wanted.size() ? wanted[result] : Wanted();
+  }
+  /// Return the call with other names of its results, or with other arguments.
+  [[nodiscard]] KnownCall naming(const Outputs& outputs) const {
+    return {emitter, bound, outputs, site};
+  }
+  [[nodiscard]] KnownCall unnamed() const { return naming(kUnnamed); }
+  [[nodiscard]] KnownCall with(const Bound& arguments) const {
+    return {emitter, arguments, wanted, site};
+  }
+  /// Adds the last node of the call, which has the names of its results.
+  [[nodiscard]] Applied emit(std::string_view op, const std::vector<ValueId>& operands,
+                             const NamedAttributes& attributes = {}) const {
+    return some(emitter.emit(op, operands, attributes, wanted, site));
+  }
+};
 
 /// Returns a bound of a slice, as a number if it is constant.
 inline Attribute bound_of(const Dims& dims, DimId d) {

@@ -23,22 +23,21 @@ std::optional<Shape> common_shape(const Dims& dims, const Shape& a, const Shape&
 }  // namespace
 
 // Batches broadcast; a vector is a row on the left, a column on the right.
-Applied convert_matmul(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                       const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self")), y = tensor_of(bound.find("other"));
-  const Type *a = x ? emitter.type_of(*x) : nullptr, *b = y ? emitter.type_of(*y) : nullptr;
+Applied convert_matmul(const KnownCall& call) {
+  std::optional<ValueId> x = tensor_of(call.find("self")), y = tensor_of(call.find("other"));
+  const Type *a = x ? call.type_of(*x) : nullptr, *b = y ? call.type_of(*y) : nullptr;
   if (!a || !b || a->dtype != b->dtype || a->shape.empty() || b->shape.empty()) return kNotThis;
-  const DimId one = emitter.dims().constant(1);
+  const DimId one = call.dims().constant(1);
   Shape left = a->shape, right = b->shape;
   const bool row = left.size() == 1, column = right.size() == 1;
   if (row) left.insert(left.begin(), one);
   if (column) right.push_back(one);
-  const auto batch = common_shape(emitter.dims(), Shape(left.begin(), left.end() - 2),
+  const auto batch = common_shape(call.dims(), Shape(left.begin(), left.end() - 2),
                                   Shape(right.begin(), right.end() - 2));
   if (!batch) return kNotThis;
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   const auto spread = [&](ValueId v, const Shape& matrix) {
-    const Type* type = emitter.type_of(v);
+    const Type* type = call.type_of(v);
     if (type && type->shape != matrix) v = make("reshape", {v}, {{"shape", matrix}});
     Shape whole = *batch;
     whole.insert(whole.end(), matrix.end() - 2, matrix.end());
@@ -49,19 +48,19 @@ Applied convert_matmul(Emitter& emitter, const Bound& bound, const Outputs& want
   if (!row) shape.push_back(left[left.size() - 2]);
   if (!column) shape.push_back(right.back());
   const std::string_view op = batch->empty() ? "mm" : "bmm";
-  if (!row && !column) return make.done(make(op, factors, {}, wanted));
-  return make.done(make("reshape", {make(op, factors, {})}, {{"shape", std::move(shape)}}, wanted));
+  if (!row && !column) return make.done(make(op, factors, {}, call.wanted));
+  return make.done(
+      make("reshape", {make(op, factors, {})}, {{"shape", std::move(shape)}}, call.wanted));
 }
 
 // Repeats each element in place along an axis, or along the flattened tensor.
-Applied convert_repeat_interleave(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                                  const Site& site) {
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
-  const Value &repeats = *bound.find("repeats"), &dim = *bound.find("dim");
+Applied convert_repeat_interleave(const KnownCall& call) {
+  const auto [x, type] = call.tensor("self");
+  const Value &repeats = *call.find("repeats"), &dim = *call.find("dim");
   if (!type || repeats.kind != Value::Kind::integer) return kNotThis;
-  Dims& dims = emitter.dims();
+  Dims& dims = call.dims();
   Shape shape = type->shape;
-  std::optional<std::size_t> axis = axis_of(as_int(emitter.dims(), dim), shape.size());
+  std::optional<std::size_t> axis = axis_of(as_int(call.dims(), dim), shape.size());
   if (dim.kind == Value::Kind::none) {
     const DimId count = count_of(dims, shape);
     if (!count.valid()) return kNotThis;
@@ -75,32 +74,31 @@ Applied convert_repeat_interleave(Emitter& emitter, const Bound& bound, const Ou
   apart.insert(apart.begin() + (behind - shape.begin()), dims.constant(1));
   spread.insert(spread.begin() + (behind - shape.begin()), repeats.dim);
   shape[*axis] = most;
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   const ValueId wide = make("expand", {make("reshape", {*x}, {{"shape", std::move(apart)}})},
                             {{"shape", std::move(spread)}});
-  return make.done(make("reshape", {wide}, {{"shape", std::move(shape)}}, wanted));
+  return make.done(make("reshape", {wide}, {{"shape", std::move(shape)}}, call.wanted));
 }
 
 // Elements shifted past the end of an axis come back at its start. Without axes, the tensor is
 // rolled as if it were flat.
-Applied convert_roll(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                     const Site& site) {
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
-  const std::optional<Shape> shifts = as_shape(*bound.find("shifts"));
-  const auto listed = as_shape(*bound.find("dims"));
+Applied convert_roll(const KnownCall& call) {
+  const auto [x, type] = call.tensor("self");
+  const std::optional<Shape> shifts = as_shape(*call.find("shifts"));
+  const auto listed = as_shape(*call.find("dims"));
   if (!type || !shifts || !listed) return kNotThis;
-  Dims& dims = emitter.dims();
+  Dims& dims = call.dims();
   const Shape shape = type->shape;
   const bool flat = listed->empty();
   if (shifts->size() != (flat ? 1 : listed->size())) return kNotThis;
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   ValueId out = *x;
   if (flat) out = make("reshape", {out}, {{"shape", Shape{count_of(dims, shape)}}});
   for (std::size_t i = 0; i < shifts->size(); ++i) {
     const auto shift = dims.value((*shifts)[i]);
     const auto axis =
         flat ? std::optional<std::size_t>(0) : axis_of(dims.value((*listed)[i]), shape.size());
-    const Type* now = emitter.type_of(out);
+    const Type* now = call.type_of(out);
     if (!shift || !axis || !now) return kNotThis;
     const DimId size = now->shape[*axis];
     if (dims.value(size) == 0) continue;
@@ -114,26 +112,24 @@ Applied convert_roll(Emitter& emitter, const Bound& bound, const Outputs& wanted
                 part_of_axis(make, out, *axis, dims.constant(0), cut)},
                {{"dim", static_cast<std::int64_t>(*axis)}});
   }
-  return make.done(make("reshape", {out}, {{"shape", shape}}, wanted));
+  return make.done(make("reshape", {out}, {{"shape", shape}}, call.wanted));
 }
 
 // The output extents follow from the input extents, as in PyTorch.
-Applied convert_conv_transpose(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                               const Site& site) {
-  const auto x = tensor_of(bound.find("input")), w = tensor_of(bound.find("weight"));
-  const Type *type = x ? emitter.type_of(*x) : nullptr,
-             *of_weight = w ? emitter.type_of(*w) : nullptr;
+Applied convert_conv_transpose(const KnownCall& call) {
+  const auto x = tensor_of(call.find("input")), w = tensor_of(call.find("weight"));
+  const Type *type = x ? call.type_of(*x) : nullptr, *of_weight = w ? call.type_of(*w) : nullptr;
   if (!type || !of_weight || of_weight->shape.size() < 3 ||
       type->shape.size() != of_weight->shape.size())
     return kNotThis;
   const std::size_t axes = type->shape.size() - 2;
-  const auto stride = of_each_axis(emitter, bound.find("stride"), axes, 1),
-             padding = of_each_axis(emitter, bound.find("padding"), axes, 0),
-             more = of_each_axis(emitter, bound.find("output_padding"), axes, 0),
-             dilation = of_each_axis(emitter, bound.find("dilation"), axes, 1);
-  const std::optional<std::int64_t> groups = as_int(emitter.dims(), *bound.find("groups"));
+  const auto stride = of_each_axis(call.emitter, call.find("stride"), axes, 1),
+             padding = of_each_axis(call.emitter, call.find("padding"), axes, 0),
+             more = of_each_axis(call.emitter, call.find("output_padding"), axes, 0),
+             dilation = of_each_axis(call.emitter, call.find("dilation"), axes, 1);
+  const std::optional<std::int64_t> groups = call.integer("groups");
   if (!stride || !padding || !more || !dilation || !groups) return kNotThis;
-  Dims& dims = emitter.dims();
+  Dims& dims = call.dims();
   const DimId one = dims.constant(1), two = dims.constant(2);
   Shape size;
   for (std::size_t i = 0; i < axes; ++i) {
@@ -142,22 +138,20 @@ Applied convert_conv_transpose(Emitter& emitter, const Bound& bound, const Outpu
     out = dims.add(out, dims.mul((*dilation)[i], dims.sub(of_weight->shape[i + 2], one)));
     size.push_back(dims.add(dims.add(out, (*more)[i]), one));
   }
-  const std::optional<ValueId> bias = tensor_of(bound.find("bias"));
-  return some(emitter.emit("transposed_convolution", {*x, *w, bias.value_or(ValueId())},
-                           {{"size", std::move(size)},
-                            {"stride", *stride},
-                            {"padding", *padding},
-                            {"dilation", *dilation},
-                            {"groups", *groups}},
-                           wanted, site));
+  const std::optional<ValueId> bias = tensor_of(call.find("bias"));
+  return call.emit("transposed_convolution", {*x, *w, bias.value_or(ValueId())},
+                   {{"size", std::move(size)},
+                    {"stride", *stride},
+                    {"padding", *padding},
+                    {"dilation", *dilation},
+                    {"groups", *groups}});
 }
 
 // One axis as several; one of them may be -1.
-Applied convert_unflatten(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                          const Site& site) {
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
-  std::optional<Shape> sizes = as_shape(*bound.find("sizes"));
-  const auto axis = axis_of(emitter, bound.find("dim"), type);
+Applied convert_unflatten(const KnownCall& call) {
+  const auto [x, type] = call.tensor("self");
+  std::optional<Shape> sizes = as_shape(*call.find("sizes"));
+  const auto axis = call.axis("dim", type);
   if (!axis || !sizes || sizes->empty()) return kNotThis;
   Shape shape = type->shape;
   const auto place = shape.begin() + static_cast<std::ptrdiff_t>(*axis);
@@ -165,38 +159,37 @@ Applied convert_unflatten(Emitter& emitter, const Bound& bound, const Outputs& w
   DimId rest = whole;
   DimId* open = nullptr;
   for (DimId& size : *sizes) {
-    if (emitter.dims().value(size) == -1) {
+    if (call.dims().value(size) == -1) {
       if (open) return kNotThis;
       open = &size;
     } else if (rest.valid()) {
-      rest = emitter.dims().value(size) == 0 ? DimId() : emitter.dims().div(rest, size);
+      rest = call.dims().value(size) == 0 ? DimId() : call.dims().div(rest, size);
     }
   }
   if (open && !rest.valid()) return kNotThis;
   if (open) *open = rest;
-  if (count_of(emitter.dims(), *sizes) != whole) return kNotThis;
+  if (count_of(call.dims(), *sizes) != whole) return kNotThis;
   shape.insert(shape.erase(place), sizes->begin(), sizes->end());
-  return reshape_to(emitter, *x, std::move(shape), wanted, site);
+  return reshape_to(call, *x, std::move(shape));
 }
 
 // The windows of an image, each a column of [channels × window, windows].
-Applied convert_im2col(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                       const Site& site) {
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
+Applied convert_im2col(const KnownCall& call) {
+  const auto [x, type] = call.tensor("self");
   constexpr std::array kNames = {"kernel_size", "dilation", "padding", "stride"};
   std::array<std::array<DimId, 2>, kNames.size()> given;
   for (std::size_t i = 0; i < kNames.size(); ++i) {
-    const std::optional<Shape> list = as_shape(*bound.find(kNames[i]));
+    const std::optional<Shape> list = as_shape(*call.find(kNames[i]));
     if (!list || list->size() != 2) return kNotThis;
     given[i] = {(*list)[0], (*list)[1]};
   }
   const auto& [kernel, dilation, padding, stride] = given;
   if (!type || type->shape.size() < 3 || type->shape.size() > 4) return kNotThis;
-  Dims& dims = emitter.dims();
+  Dims& dims = call.dims();
   const DimId one = dims.constant(1);
   const Shape shape = type->shape;
   const std::size_t rows = shape.size() - 2;
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   std::optional<ValueId> out =
       padded(make, *x, {{padding[1], padding[1]}, {padding[0], padding[0]}}, 0.0);
   std::array<DimId, 2> counts;
@@ -222,7 +215,7 @@ Applied convert_im2col(Emitter& emitter, const Bound& bound, const Outputs& want
   columns.push_back(dims.mul(counts[0], counts[1]));
   if (!columns.back().valid() || !columns[columns.size() - 2].valid()) return kNotThis;
   return make.done(
-      make("reshape", {in_order(make, *out, order)}, {{"shape", std::move(columns)}}, wanted));
+      make("reshape", {in_order(make, *out, order)}, {{"shape", std::move(columns)}}, call.wanted));
 }
 
 }  // namespace pw::fx

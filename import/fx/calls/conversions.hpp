@@ -54,16 +54,14 @@ Conversion convert_ir_norm, convert_rotary, convert_attention, convert_scaled_pr
 /// Converts a call whose arguments are all operands and attributes of the op.
 Conversion apply_direct;
 /// Returns the operands of the op; nothing if an argument is not one.
-std::optional<std::vector<ValueId>> operands_of(Emitter& emitter, const Bound& bound, const Op& op,
-                                                const Site& site);
+std::optional<std::vector<ValueId>> operands_of(const KnownCall& call, const Op& op);
 /// Returns the attributes of the op; nothing if an argument is not one.
-std::optional<NamedAttributes> attributes_of(Emitter& emitter, const Bound& bound, const Op& op);
+std::optional<NamedAttributes> attributes_of(const KnownCall& call, const Op& op);
 
 // Parts of several families
 
-Applied reshape_to(Emitter& emitter, ValueId x, Shape shape, const Outputs& wanted,
-                   const Site& site);
-Applied cast(Emitter& emitter, ValueId x, DType dtype, const Outputs& wanted, const Site& site);
+Applied reshape_to(const KnownCall& call, ValueId x, Shape shape);
+Applied cast(const KnownCall& call, ValueId x, DType dtype);
 /// Casts the operands of a call to their common type where PyTorch computes in that type and the op
 /// of the library would compute with other numbers. Returns false if the library lacks the type.
 Result<bool> to_common_type(Emitter& emitter, std::string_view target, Arguments& arguments,
@@ -72,8 +70,7 @@ Result<bool> to_common_type(Emitter& emitter, std::string_view target, Arguments
 /// if PyTorch rejects the number.
 std::optional<Attribute> fill_of(const Dims& dims, const Value& number, DType dtype);
 /// Makes axis to[i] axis i; the last of the exchanges has the name.
-Applied permuted(Emitter& emitter, ValueId x, const std::vector<std::size_t>& to,
-                 const Outputs& wanted, const Site& site);
+Applied permuted(const KnownCall& call, ValueId x, const std::vector<std::size_t>& to);
 /// Makes axis to[i] axis i.
 ValueId in_order(Maker& make, ValueId x, const std::vector<std::size_t>& to);
 /// Returns the slice of an axis from `start` to `end`.

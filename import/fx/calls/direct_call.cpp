@@ -59,15 +59,14 @@ bool unify_sizes(Value& value, Maker& make) {
 
 }  // namespace
 
-std::optional<std::vector<ValueId>> operands_of(Emitter& emitter, const Bound& bound, const Op& op,
-                                                const Site& site) {
+std::optional<std::vector<ValueId>> operands_of(const KnownCall& call, const Op& op) {
   std::vector<ValueId> out;
   for (const OperandDecl& decl : op.operands) {
     const Value* value = nullptr;
-    for (std::size_t i = 0; i < bound.mapping->parameters.size(); ++i) {
-      const Slot& p = bound.mapping->parameters[i];
-      if (p.use == Slot::Use::operand && p.to == decl.name && bound.values[i])
-        value = &*bound.values[i];
+    for (std::size_t i = 0; i < call.bound.mapping->parameters.size(); ++i) {
+      const Slot& p = call.bound.mapping->parameters[i];
+      if (p.use == Slot::Use::operand && p.to == decl.name && call.bound.values[i])
+        value = &*call.bound.values[i];
     }
     if (decl.variadic) {
       if (value && value->kind == Value::Kind::none) continue;
@@ -83,31 +82,31 @@ std::optional<std::vector<ValueId>> operands_of(Emitter& emitter, const Bound& b
       continue;
     }
     if (!value && !decl.optional) return std::nullopt;
-    std::optional<ValueId> operand = value ? emitter.as_operand(*value, site) : ValueId();
-    if (operand && operand->valid()) operand = as_declared(emitter, *operand, decl, site);
+    std::optional<ValueId> operand = value ? call.emitter.as_operand(*value, call.site) : ValueId();
+    if (operand && operand->valid()) operand = as_declared(call.emitter, *operand, decl, call.site);
     if (!operand || (!operand->valid() && !decl.optional)) return std::nullopt;
     out.push_back(*operand);
   }
   return out;
 }
 
-std::optional<NamedAttributes> attributes_of(Emitter& emitter, const Bound& bound, const Op& op) {
+std::optional<NamedAttributes> attributes_of(const KnownCall& call, const Op& op) {
   NamedAttributes out;
-  for (std::size_t i = 0; i < bound.mapping->parameters.size(); ++i) {
-    const Slot& p = bound.mapping->parameters[i];
-    if (!bound.values[i] || p.to.empty()) continue;
+  for (std::size_t i = 0; i < call.bound.mapping->parameters.size(); ++i) {
+    const Slot& p = call.bound.mapping->parameters[i];
+    if (!call.bound.values[i] || p.to.empty()) continue;
     const AttributeDecl* decl = op.attribute(p.to);
     if (p.use == Slot::Use::attribute) {
       if (!decl) return std::nullopt;
       std::optional<Attribute> value =
           decl->kind == AttributeKind::str
-              ? as_text(emitter, *bound.values[i])
-              : as_attribute(emitter.dims(), *bound.values[i], decl->kind);
+              ? as_text(call.emitter, *call.bound.values[i])
+              : as_attribute(call.dims(), *call.bound.values[i], decl->kind);
       if (!value) return std::nullopt;
       out.emplace_back(p.to, std::move(*value));
     } else if (p.use == Slot::Use::buffer && decl) {
-      const Type* type = bound.values[i]->kind == Value::Kind::tensor
-                             ? emitter.type_of(bound.values[i]->tensor)
+      const Type* type = call.bound.values[i]->kind == Value::Kind::tensor
+                             ? call.type_of(call.bound.values[i]->tensor)
                              : nullptr;
       if (!type) return std::nullopt;
       out.emplace_back(p.to, type->dtype);
@@ -116,17 +115,15 @@ std::optional<NamedAttributes> attributes_of(Emitter& emitter, const Bound& boun
   return out;
 }
 
-Applied apply_direct(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                     const Site& site) {
-  OpId id = emitter.context().ops.find(bound.mapping->op);
+Applied apply_direct(const KnownCall& call) {
+  OpId id = call.emitter.context().ops.find(call.bound.mapping->op);
   if (!id.valid()) return std::optional<Results>();
-  Op op = emitter.context().ops[id];
-  std::optional<NamedAttributes> attributes = attributes_of(emitter, bound, op);
+  Op op = call.emitter.context().ops[id];
+  std::optional<NamedAttributes> attributes = attributes_of(call, op);
   if (!attributes) return std::optional<Results>();
-  std::optional<std::vector<ValueId>> operands = operands_of(emitter, bound, op, site);
+  std::optional<std::vector<ValueId>> operands = operands_of(call, op);
   if (!operands) return std::optional<Results>();
-  Results results = PW_TRY(emitter.emit(op.name, *operands, std::move(*attributes), wanted, site));
-  return std::optional(std::move(results));
+  return call.emit(op.name, *operands, std::move(*attributes));
 }
 
 bool unify_sizes(Emitter& emitter, Bound& bound, const Site& site) {

@@ -128,39 +128,37 @@ Applied named_term(Maker& make, Term term, std::string_view letters, const Outpu
 
 }  // namespace
 
-Applied convert_einsum(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                       const Site& site) {
-  const Value &equation = *bound.find("equation"), &tensors = *bound.find("tensors");
+Applied convert_einsum(const KnownCall& call) {
+  const Value &equation = *call.find("equation"), &tensors = *call.find("tensors");
   if (equation.kind != Value::Kind::string || tensors.kind != Value::Kind::list ||
       tensors.items.empty())
     return kNotThis;
   std::vector<std::size_t> ranks;
   std::optional<DType> common;
   for (const Value& item : tensors.items) {
-    const Type* type = item.kind == Value::Kind::tensor ? emitter.type_of(item.tensor) : nullptr;
+    const Type* type = item.kind == Value::Kind::tensor ? call.type_of(item.tensor) : nullptr;
     if (!type || (common && type->dtype != *common) || type->dtype == DType::b8) return kNotThis;
     common = type->dtype;
     ranks.push_back(type->shape.size());
   }
   const OrReason<EinsumTerms> terms = einsum_terms(equation.text, ranks);
-  if (!terms) return fail(site.span, "PW0512", terms.error());
-  Maker make(emitter, site);
+  if (!terms) return fail(call.site.span, "PW0512", terms.error());
+  Maker make(call.emitter, call.site);
   Term out{tensors.items[0].tensor, terms->operands[0]};
   for (std::size_t i = 1; i < ranks.size(); ++i) {
     std::string kept = terms->result;
     for (std::size_t k = i + 1; k < ranks.size(); ++k) kept += terms->operands[k];
     out = contracted(make, out, {tensors.items[i].tensor, terms->operands[i]}, kept);
   }
-  return named_term(make, summed(make, out, terms->result), terms->result, wanted);
+  return named_term(make, summed(make, out, terms->result), terms->result, call.wanted);
 }
 
 // Axes of the first pair with axes of the second, in order; the remaining axes keep their order.
-Applied convert_tensordot(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                          const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self")), y = tensor_of(bound.find("other"));
-  const Type *a = x ? emitter.type_of(*x) : nullptr, *b = y ? emitter.type_of(*y) : nullptr;
-  const std::optional<Shape> of_a = as_shape(*bound.find("dims_self")),
-                             of_b = as_shape(*bound.find("dims_other"));
+Applied convert_tensordot(const KnownCall& call) {
+  std::optional<ValueId> x = tensor_of(call.find("self")), y = tensor_of(call.find("other"));
+  const Type *a = x ? call.type_of(*x) : nullptr, *b = y ? call.type_of(*y) : nullptr;
+  const std::optional<Shape> of_a = as_shape(*call.find("dims_self")),
+                             of_b = as_shape(*call.find("dims_other"));
   constexpr std::size_t kMostAxes = 26;
   if (!a || !b || !of_a || !of_b || of_a->size() != of_b->size() || a->dtype != b->dtype ||
       a->dtype == DType::b8 || a->shape.size() > kMostAxes || b->shape.size() > kMostAxes)
@@ -169,16 +167,16 @@ Applied convert_tensordot(Emitter& emitter, const Bound& bound, const Outputs& w
   for (std::size_t i = 0; i < a->shape.size(); ++i) left.letters += static_cast<char>('a' + i);
   for (std::size_t i = 0; i < b->shape.size(); ++i) right.letters += static_cast<char>('A' + i);
   for (std::size_t i = 0; i < of_a->size(); ++i) {
-    const auto from = axis_of(emitter.dims().value((*of_a)[i]), a->shape.size()),
-               to = axis_of(emitter.dims().value((*of_b)[i]), b->shape.size());
+    const auto from = axis_of(call.dims().value((*of_a)[i]), a->shape.size()),
+               to = axis_of(call.dims().value((*of_b)[i]), b->shape.size());
     if (!from || !to || has(right.letters, left.letters[*from])) return kNotThis;
     right.letters[*to] = left.letters[*from];
   }
   std::string kept;
   for (const char letter : left.letters + right.letters)
     if (!has(left.letters, letter) || !has(right.letters, letter)) kept += letter;
-  Maker make(emitter, site);
-  return named_term(make, contracted(make, left, right, kept), kept, wanted);
+  Maker make(call.emitter, call.site);
+  return named_term(make, contracted(make, left, right, kept), kept, call.wanted);
 }
 
 }  // namespace pw::fx

@@ -74,19 +74,18 @@ void name_results(Emitter& emitter, const std::vector<NodeId>& nodes, const Resu
 
 // Builds the item's body at the insertion point. PW0511 if a type stated in the dump contradicts
 // it.
-Result<Results> build_item(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                           const Site& site) {
-  const ForeignOp& op = *bound.mapping->foreign;
-  Graph& graph = emitter.graph();
+Result<Results> build_item(const KnownCall& call) {
+  const ForeignOp& op = *call.bound.mapping->foreign;
+  Graph& graph = call.emitter.graph();
   BuildOptions options;
-  options.source = site.source;
-  options.group = emitter.group();
-  options.scalars = scalars_of(graph, *bound.env);
-  OrReason<ForeignResults> built = build_foreign(graph, op, *bound.env, options);
-  if (!built) return fail(site.span, "PW0512", built.error());
+  options.source = call.site.source;
+  options.group = call.emitter.group();
+  options.scalars = scalars_of(graph, *call.bound.env);
+  OrReason<ForeignResults> built = build_foreign(graph, op, *call.bound.env, options);
+  if (!built) return fail(call.site.span, "PW0512", built.error());
   Results results = std::move(built->returned);
   for (const auto& [parameter, value] : built->written) {
-    const auto at = static_cast<std::size_t>(bound.mapping->parameters[parameter].result);
+    const auto at = static_cast<std::size_t>(call.bound.mapping->parameters[parameter].result);
     if (results.size() <= at) results.resize(at + 1);
     results[at] = value;
   }
@@ -95,22 +94,23 @@ Result<Results> build_item(Emitter& emitter, const Bound& bound, const Outputs& 
     if (!result.valid() || (maker.valid() && std::find(built->nodes.begin(), built->nodes.end(),
                                                        maker) != built->nodes.end()))
       continue;
-    Result<Results> same = emitter.emit("detach", {result}, {}, kUnnamed, site);
+    Result<Results> same = call.emitter.emit("detach", {result}, {}, kUnnamed, call.site);
     if (!same) return same;
     result = same->front();
     built->nodes.push_back(graph.producer(result));
   }
-  for (std::size_t i = 0; i < results.size() && i < wanted.size(); ++i) {
+  for (std::size_t i = 0; i < results.size() && i < call.wanted.size(); ++i) {
     if (!results[i].valid()) continue;
-    Status checked = emitter.check_stated(results[i], wanted[i], op.op.empty() ? op.target : op.op);
+    Status checked =
+        call.emitter.check_stated(results[i], call.wanted[i], op.op.empty() ? op.target : op.op);
     if (checked) continue;
     for (auto it = built->nodes.rbegin(); it != built->nodes.rend(); ++it) graph.erase(*it);
     return forward(checked);
   }
   for (NodeId node : built->nodes)
     if (const std::string& name = graph.op_of(node).name; name == "full" || name == "empty")
-      emitter.effects().add_maker(graph.result(node));
-  name_results(emitter, built->nodes, results, wanted, site);
+      call.emitter.effects().add_maker(graph.result(node));
+  name_results(call.emitter, built->nodes, results, call.wanted, call.site);
   return results;
 }
 
@@ -149,16 +149,14 @@ std::optional<Bound> bind_foreign_call(Graph& graph, const Mapping& mapping,
   return out;
 }
 
-Applied convert_foreign(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                        const Site& site, bool last) {
+Applied convert_foreign(const KnownCall& call, bool last) {
   std::vector<ValueId> tensors;
-  for (const auto& [name, value] : *bound.env)
+  for (const auto& [name, value] : *call.bound.env)
     if (const ValueId* tensor = std::get_if<ValueId>(&value)) tensors.push_back(*tensor);
-  Result<Results> built =
-      emitter.with_symbols(tensors, [&] { return build_item(emitter, bound, wanted, site); });
+  Result<Results> built = call.emitter.with_symbols(tensors, [&] { return build_item(call); });
   if (built) return std::optional(std::move(*built));
   if (!last && built.error().front().code == "PW0511")
-    return fail(site.span, "PW0512", built.error().front().message);  // another item may agree
+    return fail(call.site.span, "PW0512", built.error().front().message);  // another item may agree
   return forward(built);
 }
 

@@ -18,7 +18,6 @@ const std::vector<Mapping>* mappings_of(Table& table, Context& context, std::str
 std::optional<Bound> bind_foreign_call(Graph& graph, const Mapping& mapping,
                                        const Arguments& arguments, std::string& why);
 /// Builds the body of an item. `last`: no other row may agree with a type that the dump states.
-Applied convert_foreign(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                        const Site& site, bool last);
+Applied convert_foreign(const KnownCall& call, bool last);
 
 }  // namespace pw::fx

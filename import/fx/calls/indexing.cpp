@@ -58,21 +58,21 @@ NamedAttributes index_attributes(const Chosen& chosen) {
 }
 
 // x[mask] = values, where one value goes to every place of the mask: a choice by the mask.
-Applied put_masked(Emitter& emitter, const Bound& bound, const Outputs& wanted, const Site& site) {
-  const Value* indices = bound.find("indices");
-  const ValueId x = bound.find("self")->tensor, values = bound.find("values")->tensor;
+Applied put_masked(const KnownCall& call) {
+  const Value* indices = call.find("indices");
+  const ValueId x = call.find("self")->tensor, values = call.find("values")->tensor;
   if (indices->kind != Value::Kind::list || indices->items.size() != 1) return kNotThis;
-  const auto [mask, masked] = typed_tensor(emitter, &indices->items[0]);
-  const Shape shape = emitter.type_of(x)->shape, given = emitter.type_of(values)->shape;
+  const auto [mask, masked] = typed_tensor(call.emitter, &indices->items[0]);
+  const Shape shape = call.type_of(x)->shape, given = call.type_of(values)->shape;
   if (!masked || masked->dtype != DType::b8 || masked->shape.size() > shape.size() ||
       !std::equal(masked->shape.begin(), masked->shape.end(), shape.begin()) ||
       given.size() > shape.size() - masked->shape.size())
     return kNotThis;
   Shape wide = masked->shape;
-  wide.resize(shape.size(), emitter.dims().constant(1));
-  Maker make(emitter, site);
+  wide.resize(shape.size(), call.dims().constant(1));
+  Maker make(call.emitter, call.site);
   const ValueId where = make("reshape", {*mask}, {{"shape", std::move(wide)}});
-  return make.done(make("select", {where, values, x}, {}, wanted));
+  return make.done(make("select", {where, values, x}, {}, call.wanted));
 }
 
 // The indices of all axes: `index` of one, and its own place of the others.
@@ -187,70 +187,65 @@ ValueId in_order(Maker& make, ValueId x, const std::vector<std::size_t>& to) {
 // ---- x[i, :, j]
 
 // Where the indexed axes do not stand together, they come first, and so does what they choose.
-Applied convert_index(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                      const Site& site) {
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
+Applied convert_index(const KnownCall& call) {
+  const auto [x, type] = call.tensor("self");
   if (!type) return kNotThis;
-  Maker make(emitter, site);
-  std::optional<Chosen> chosen = chosen_axes(make, bound.find("indices"), type->shape.size());
+  Maker make(call.emitter, call.site);
+  std::optional<Chosen> chosen = chosen_axes(make, call.find("indices"), type->shape.size());
   if (!chosen) return kNotThis;
   std::vector<ValueId> operands = {chosen->together ? *x : in_order(make, *x, chosen->order)};
   operands.insert(operands.end(), chosen->indices.begin(), chosen->indices.end());
-  return make.done(make("index", operands, index_attributes(*chosen), wanted));
+  return make.done(make("index", operands, index_attributes(*chosen), call.wanted));
 }
 
-Applied convert_index_put(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                          const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self")),
-                         values = tensor_of(bound.find("values"));
-  const Type *type = x ? emitter.type_of(*x) : nullptr,
-             *given = values ? emitter.type_of(*values) : nullptr;
-  const Value *indices = bound.find("indices"), *accumulate = bound.find("accumulate");
+Applied convert_index_put(const KnownCall& call) {
+  std::optional<ValueId> x = tensor_of(call.find("self")), values = tensor_of(call.find("values"));
+  const Type *type = x ? call.type_of(*x) : nullptr,
+             *given = values ? call.type_of(*values) : nullptr;
+  const Value *indices = call.find("indices"), *accumulate = call.find("accumulate");
   if (!type || !given || given->dtype != type->dtype || !accumulate ||
       accumulate->kind != Value::Kind::boolean)
     return kNotThis;
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   std::optional<Chosen> chosen = chosen_axes(make, indices, type->shape.size());
-  if (!chosen) return accumulate->boolean ? kNotThis : put_masked(emitter, bound, wanted, site);
+  if (!chosen) return accumulate->boolean ? kNotThis : put_masked(call);
   NamedAttributes attributes = index_attributes(*chosen);
   attributes.emplace_back("reduce", std::string(accumulate->boolean ? "sum" : "set"));
   std::vector<ValueId> operands = {chosen->together ? *x : in_order(make, *x, chosen->order),
                                    *values};
   operands.insert(operands.end(), chosen->indices.begin(), chosen->indices.end());
-  if (chosen->together) return make.done(make("index_put", operands, attributes, wanted));
+  if (chosen->together) return make.done(make("index_put", operands, attributes, call.wanted));
   const ValueId put = make("index_put", operands, attributes);
   std::vector<std::size_t> back(chosen->order.size());
   for (std::size_t i = 0; i < back.size(); ++i) back[chosen->order[i]] = i;
-  return make.done(make("detach", {in_order(make, put, back)}, {}, wanted));
+  return make.done(make("detach", {in_order(make, put, back)}, {}, call.wanted));
 }
 
 // ---- by an index for each element, along one axis
 
-Applied convert_gather(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                       const Site& site) {
-  const std::optional<std::size_t> axis = indexed_axis(emitter, bound);
+Applied convert_gather(const KnownCall& call) {
+  const std::optional<std::size_t> axis = indexed_axis(call.emitter, call.bound);
   if (!axis) return kNotThis;
-  Maker make(emitter, site);
-  std::vector<ValueId> operands = places_along(make, bound.find("index")->tensor, *axis);
-  operands.insert(operands.begin(), bound.find("self")->tensor);
-  return make.done(make("index", operands, {}, wanted));
+  Maker make(call.emitter, call.site);
+  std::vector<ValueId> operands = places_along(make, call.find("index")->tensor, *axis);
+  operands.insert(operands.begin(), call.find("self")->tensor);
+  return make.done(make("index", operands, {}, call.wanted));
 }
 
-Applied convert_scatter(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                        const Site& site) {
-  const std::optional<std::size_t> axis = indexed_axis(emitter, bound);
-  const std::string_view how = reduction_of(bound.mapping->target, bound.find("reduce"));
+Applied convert_scatter(const KnownCall& call) {
+  const std::optional<std::size_t> axis = indexed_axis(call.emitter, call.bound);
+  const std::string_view how = reduction_of(call.bound.mapping->target, call.find("reduce"));
   if (!axis || how.empty()) return kNotThis;
-  Maker make(emitter, site);
-  const std::optional<ValueId> src = scattered_source(make, bound);
+  Maker make(call.emitter, call.site);
+  const std::optional<ValueId> src = scattered_source(make, call.bound);
   if (!src) return kNotThis;
-  const ValueId x = bound.find("self")->tensor;
-  const std::vector<ValueId> places = places_along(make, bound.find("index")->tensor, *axis);
-  const Value* include = bound.find("include_self");
+  const ValueId x = call.find("self")->tensor;
+  const std::vector<ValueId> places = places_along(make, call.find("index")->tensor, *axis);
+  const Value* include = call.find("include_self");
   const bool alone = include && include->kind == Value::Kind::boolean && !include->boolean;
-  if (how == "mean") return scatter_mean(make, x, *src, places, alone, wanted);
+  if (how == "mean") return scatter_mean(make, x, *src, places, alone, call.wanted);
   const ValueId from = alone ? without_self(make, x, *src, places, how) : x;
-  return make.done(put_at(make, from, *src, places, how, wanted));
+  return make.done(put_at(make, from, *src, places, how, call.wanted));
 }
 
 // ---- flip
@@ -261,21 +256,20 @@ ValueId flipped(Maker& make, ValueId x, DimId extent, std::size_t axis) {
               {{"dim", static_cast<std::int64_t>(axis)}, {"wrap", true}});
 }
 
-Applied convert_flip(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                     const Site& site) {
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
-  std::optional<Shape> listed = as_shape(*bound.find("dims"));
+Applied convert_flip(const KnownCall& call) {
+  const auto [x, type] = call.tensor("self");
+  std::optional<Shape> listed = as_shape(*call.find("dims"));
   if (!type || !listed) return kNotThis;
   const Shape shape = type->shape;
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   std::set<std::size_t> axes;
   ValueId out = *x;
   for (DimId d : *listed) {
-    std::optional<std::size_t> axis = axis_of(emitter.dims().value(d), shape.size());
+    std::optional<std::size_t> axis = axis_of(call.dims().value(d), shape.size());
     if (!axis || !axes.insert(*axis).second) return kNotThis;
     out = flipped(make, out, shape[*axis], *axis);
   }
-  return make.done(make("detach", {out}, {}, wanted));
+  return make.done(make("detach", {out}, {}, call.wanted));
 }
 
 }  // namespace pw::fx

@@ -172,13 +172,14 @@ Applied KnownCalls::as_strided(const Bound& bound, const Outputs& wanted, const 
 Applied KnownCalls::apply_row(const Bound& bound, const Outputs& wanted, const Site& site) {
   const Special special = bound.mapping->special;
   if (special == Special::as_strided) return as_strided(bound, wanted, site);
-  if (special == Special::shard_rows) return groups_.shard_rows(emitter_, bound, wanted, site);
+  const KnownCall call{emitter_, bound, wanted, site};
+  if (special == Special::shard_rows) return groups_.shard_rows(call);
   if (special == Special::foreign) {
     const std::vector<Mapping>& rows = *mappings_of(table_, context_, bound.mapping->target);
-    return convert_foreign(emitter_, bound, wanted, site, &rows.back() == bound.mapping);
+    return convert_foreign(call, &rows.back() == bound.mapping);
   }
   Conversion* convert = bound.mapping->convert ? bound.mapping->convert : apply_direct;
-  return convert(emitter_, bound, wanted, site);
+  return convert(call);
 }
 
 Applied KnownCalls::apply(const Bound& bound, const Outputs& wanted, const Site& site) {

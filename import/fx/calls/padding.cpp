@@ -109,12 +109,11 @@ std::optional<Pads> same_pads(Dims& dims, const Shape& kernel, const Shape& dila
 // ---- arange
 
 // Makes i64 of whole numbers and f32 of others, unless a dtype is named.
-Applied convert_arange(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                       const Site& site) {
-  const Value zero = integer(emitter.dims(), 0), one = integer(emitter.dims(), 1);
-  Value start = bound.find("start") ? *bound.find("start") : zero,
-        step = bound.find("step") ? *bound.find("step") : one, end = *bound.find("end");
-  const Value* dtype = bound.find("dtype");
+Applied convert_arange(const KnownCall& call) {
+  const Value zero = integer(call.dims(), 0), one = integer(call.dims(), 1);
+  Value start = call.find("start") ? *call.find("start") : zero,
+        step = call.find("step") ? *call.find("step") : one, end = *call.find("end");
+  const Value* dtype = call.find("dtype");
   if (dtype && dtype->kind != Value::Kind::dtype && dtype->kind != Value::Kind::none)
     return kNotThis;
   const auto all_whole = [&] {
@@ -126,38 +125,38 @@ Applied convert_arange(Emitter& emitter, const Bound& bound, const Outputs& want
   for (Value* number : {&start, &end, &step})  // 1.0 is 1
     if (number->kind == Value::Kind::real && std::trunc(number->real) == number->real &&
         std::abs(number->real) < static_cast<double>(kMaxDim))
-      *number = integer(emitter.dims(), static_cast<std::int64_t>(number->real));
+      *number = integer(call.dims(), static_cast<std::int64_t>(number->real));
   const bool whole = all_whole();
-  Maker make(emitter, site);
-  const bool plain = whole && to == DType::i64 && emitter.dims().value(start.dim) == 0 &&
-                     emitter.dims().value(step.dim) == 1;
-  if (plain && emitter.dims().value(end.dim).value_or(0) >= 0) {
-    const ValueId made = make("iota", {}, {{"shape", Shape{end.dim}}}, wanted);
+  Maker make(call.emitter, call.site);
+  const bool plain = whole && to == DType::i64 && call.dims().value(start.dim) == 0 &&
+                     call.dims().value(step.dim) == 1;
+  if (plain && call.dims().value(end.dim).value_or(0) >= 0) {
+    const ValueId made = make("iota", {}, {{"shape", Shape{end.dim}}}, call.wanted);
     if (made.valid())
-      emitter.effects().once(), emitter.effects().add_maker(made);  // its literal may be a count
+      call.emitter.effects().once(),
+          call.emitter.effects().add_maker(made);  // its literal may be a count
     return make.done(made);
   }
   const bool narrow = to != DType::f32 && to != DType::f64;
   const DType made = whole ? DType::i64 : narrow ? DType::f32 : DType::f64;
   if (!whole && !is_float(to)) return kNotThis;
-  std::optional<ValueId> values = whole ? whole_range(make, start.dim, end.dim, step.dim, site)
-                                        : real_range(make, start, end, step, made, site);
+  std::optional<ValueId> values = whole ? whole_range(make, start.dim, end.dim, step.dim, call.site)
+                                        : real_range(make, start, end, step, made, call.site);
   if (!values) return kNotThis;
-  if (made != to) return make.done(make("cast", {*values}, {{"dtype", to}}, wanted));
-  return make.done(make("detach", {*values}, {}, wanted));
+  if (made != to) return make.done(make("cast", {*values}, {{"dtype", to}}, call.wanted));
+  return make.done(make("detach", {*values}, {}, call.wanted));
 }
 
 // ---- repeat
 
 // Inserts an axis of repetitions before each axis, and merges both.
-Applied convert_repeat(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                       const Site& site) {
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
-  std::optional<Shape> times = as_shape(*bound.find("repeats"));
+Applied convert_repeat(const KnownCall& call) {
+  const auto [x, type] = call.tensor("self");
+  std::optional<Shape> times = as_shape(*call.find("repeats"));
   if (!type || !times) return kNotThis;
-  Dims& dims = emitter.dims();
+  Dims& dims = call.dims();
   const DimId one = dims.constant(1);
-  while (bound.mapping->target == "aten.tile" && times->size() < type->shape.size())
+  while (call.bound.mapping->target == "aten.tile" && times->size() < type->shape.size())
     times->insert(times->begin(), one);
   if (times->size() < type->shape.size()) return kNotThis;
   const std::size_t lead = times->size() - type->shape.size();
@@ -169,10 +168,10 @@ Applied convert_repeat(Emitter& emitter, const Bound& bound, const Outputs& want
     joined.push_back(dims.mul((*times)[i], extent));
     if (!joined.back().valid() || dims.value((*times)[i]).value_or(0) < 0) return kNotThis;
   }
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   const ValueId wide = make("reshape", {*x}, {{"shape", std::move(apart)}});
   const ValueId all = make("expand", {wide}, {{"shape", std::move(spread)}});
-  return make.done(make("reshape", {all}, {{"shape", std::move(joined)}}, wanted));
+  return make.done(make("reshape", {all}, {{"shape", std::move(joined)}}, call.wanted));
 }
 
 // ---- pads
@@ -232,39 +231,39 @@ std::optional<ValueId> padded(Maker& make, ValueId x, const Pads& pads, const At
   return x;
 }
 
-Applied convert_pad(Emitter& emitter, const Bound& bound, const Outputs& wanted, const Site& site) {
-  const Value* mode = bound.find("mode");
-  if (mode && mode->text != "constant") return convert_pad_edges(emitter, bound, wanted, site);
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
-  const Value zero = integer(emitter.dims(), 0), &given = *bound.find("value"),
+Applied convert_pad(const KnownCall& call) {
+  const Value* mode = call.find("mode");
+  if (mode && mode->text != "constant") return convert_pad_edges(call);
+  const auto [x, type] = call.tensor("self");
+  const Value zero = integer(call.dims(), 0), &given = *call.find("value"),
               &value = given.kind == Value::Kind::none ? zero : given;
   const std::optional<Attribute> number =
-      type ? fill_of(emitter.dims(), value, type->dtype) : std::nullopt;
+      type ? fill_of(call.dims(), value, type->dtype) : std::nullopt;
   if (!number || (value.kind == Value::Kind::real && !is_float(type->dtype))) return kNotThis;
-  const auto pads = pads_of(bound.find("pad"), type->shape.size());
+  const auto pads = pads_of(call.find("pad"), type->shape.size());
   if (!pads) return kNotThis;
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   const std::optional<ValueId> out = padded(make, *x, *pads, *number);
   if (!out) return kNotThis;
-  return make.done(make(*out == *x ? "clone" : "detach", {*out}, {}, wanted));
+  return make.done(make(*out == *x ? "clone" : "detach", {*out}, {}, call.wanted));
 }
 
 // Pads x with its own elements: the outermost one, mirrored neighbours, or, circular, those of the
 // other end.
-Applied convert_pad_edges(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                          const Site& site) {
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
-  const Value* given = bound.find("padding") ? bound.find("padding") : bound.find("pad");
+Applied convert_pad_edges(const KnownCall& call) {
+  const auto [x, type] = call.tensor("self");
+  const Value* given = call.find("padding") ? call.find("padding") : call.find("pad");
   const auto pads = type ? pads_of(given, type->shape.size()) : std::nullopt;
   if (!pads) return kNotThis;
-  const Value* mode = bound.find("mode");
-  const bool mirror = mode ? mode->text == "reflect"
-                           : bound.mapping->target.find("reflection") != std::string_view::npos,
+  const Value* mode = call.find("mode");
+  const bool mirror = mode
+                          ? mode->text == "reflect"
+                          : call.bound.mapping->target.find("reflection") != std::string_view::npos,
              circular = mode && mode->text == "circular";
   if (mode && !mirror && !circular && mode->text != "replicate") return kNotThis;
-  Dims& dims = emitter.dims();
+  Dims& dims = call.dims();
   Shape shape = type->shape;
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   ValueId out = *x;
   for (std::size_t k = 0; k < pads->size(); ++k) {
     const std::size_t axis = shape.size() - 1 - k;
@@ -275,9 +274,10 @@ Applied convert_pad_edges(Emitter& emitter, const Bound& bound, const Outputs& w
     const std::int64_t most = std::max(*before, *behind), least = circular ? most
                                                                   : mirror ? most + 1
                                                                            : 1;
-    if (dims.prove(Compare::ge, whole, dims.constant(least), emitter.graph().facts) != Truth::yes &&
-        (dims.value(whole) ||
-         !emitter.assumptions().assume(Compare::ge, whole, least, "the padding copies its edges")))
+    if (dims.prove(Compare::ge, whole, dims.constant(least), call.emitter.graph().facts) !=
+            Truth::yes &&
+        (dims.value(whole) || !call.emitter.assumptions().assume(Compare::ge, whole, least,
+                                                                 "the padding copies its edges")))
       return kNotThis;
     const auto part = [&](DimId start, DimId count) {
       return part_of_axis(make, out, axis, start, dims.add(start, count));
@@ -299,21 +299,20 @@ Applied convert_pad_edges(Emitter& emitter, const Bound& bound, const Outputs& w
     out = make("cat", parts, {{"dim", static_cast<std::int64_t>(axis)}});
     shape[axis] = dims.add(whole, dims.constant(*before + *behind));
   }
-  return make.done(make(out == *x ? "clone" : "detach", {out}, {}, wanted));
+  return make.done(make(out == *x ? "clone" : "detach", {out}, {}, call.wanted));
 }
 
 // ---- diagonal
 
 // Merges two axes and takes every element one row and one column further: a view.
-Applied convert_diagonal(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                         const Site& site) {
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
+Applied convert_diagonal(const KnownCall& call) {
+  const auto [x, type] = call.tensor("self");
   const std::size_t rank = type ? type->shape.size() : 0;
-  const auto offset = as_int(emitter.dims(), *bound.find("offset"));
-  const auto first = axis_of(as_int(emitter.dims(), *bound.find("dim1")), rank),
-             second = axis_of(as_int(emitter.dims(), *bound.find("dim2")), rank);
+  const auto offset = call.integer("offset");
+  const auto first = axis_of(call.integer("dim1"), rank),
+             second = axis_of(call.integer("dim2"), rank);
   if (!type || !offset || !first || !second || *first == *second) return kNotThis;
-  Dims& dims = emitter.dims();
+  Dims& dims = call.dims();
   const auto rows = dims.value(type->shape[*first]), columns = dims.value(type->shape[*second]);
   if (!rows || !columns) return kNotThis;
   const std::int64_t count =
@@ -329,14 +328,14 @@ Applied convert_diagonal(Emitter& emitter, const Bound& bound, const Outputs& wa
   }
   order.insert(order.end(), {*first, *second});
   flat.push_back(dims.constant(*rows * *columns));
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   const ValueId joined = make("reshape", {in_order(make, *x, order)}, {{"shape", std::move(flat)}});
   return make.done(make("slice", {joined},
                         {{"dim", static_cast<std::int64_t>(rank - 2)},
                          {"start", start},
                          {"end", start + (count - 1) * (*columns + 1) + 1},
                          {"step", *columns + 1}},
-                        wanted));
+                        call.wanted));
 }
 
 // ---- reductions
@@ -357,47 +356,45 @@ std::optional<std::vector<std::size_t>> listed_axes(Emitter& emitter, const Valu
 }
 
 // any over several axes. Of u8 it is u8 in PyTorch, and of an empty list it is not all axes.
-Applied convert_any_of_axes(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                            const Site& site) {
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
-  const Value* dim = bound.find("dim");
+Applied convert_any_of_axes(const KnownCall& call) {
+  const auto [x, type] = call.tensor("self");
+  const Value* dim = call.find("dim");
   std::optional<Shape> listed = dim ? as_shape(*dim) : std::nullopt;
   if (!type || type->dtype == DType::u8 || type->shape.empty() || (listed && listed->empty()))
     return kNotThis;
-  return convert_reduce(emitter, bound, wanted, site);
+  return convert_reduce(call);
 }
 
 // Computes the squared deviations from the mean, and the mean if requested; bf16 and f16 in f32.
-Applied convert_variance(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                         const Site& site) {
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
-  const Value* keep = bound.find("keepdim");
-  const std::optional<double> less = correction_of(emitter.dims(), bound);
+Applied convert_variance(const KnownCall& call) {
+  const auto [x, type] = call.tensor("self");
+  const Value* keep = call.find("keepdim");
+  const std::optional<double> less = correction_of(call.dims(), call.bound);
   const auto axes =
-      type ? listed_axes(emitter, bound.find("dim"), type->shape.size()) : std::nullopt;
+      type ? listed_axes(call.emitter, call.find("dim"), type->shape.size()) : std::nullopt;
   if (!axes || !less || !is_float(type->dtype) || !keep || keep->kind != Value::Kind::boolean)
     return kNotThis;
   Shape shape = type->shape;
-  DimId count = emitter.dims().constant(1);
+  DimId count = call.dims().constant(1);
   for (std::size_t axis : *axes) {
-    count = count.valid() ? emitter.dims().mul(count, shape[axis]) : count;
-    shape[axis] = emitter.dims().constant(1);
+    count = count.valid() ? call.dims().mul(count, shape[axis]) : count;
+    shape[axis] = call.dims().constant(1);
     if (!keep->boolean) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
   }
   if (!count.valid()) return kNotThis;
   const DType dtype = type->dtype;
   const bool narrow = dtype != DType::f32 && dtype != DType::f64;
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   const auto over_axes = [&](std::string_view op, ValueId v) {
     for (std::size_t axis : *axes)
       v = make(op, {v}, {{"dim", static_cast<std::int64_t>(axis)}, {"keepdim", true}});
     return v;
   };
-  const bool deviation = bound.mapping->target.starts_with("aten.std");
+  const bool deviation = call.bound.mapping->target.starts_with("aten.std");
   const auto result = [&](ValueId v, std::size_t i) {
     if (deviation) v = make("sqrt", {v}, {});
     if (narrow) v = make("cast", {v}, {{"dtype", dtype}});
-    return make("reshape", {v}, {{"shape", shape}}, {i < wanted.size() ? wanted[i] : Wanted()});
+    return make("reshape", {v}, {{"shape", shape}}, {call.name_of(i)});
   };
   const ValueId h = narrow ? make("cast", {*x}, {{"dtype", DType::f32}}) : *x;
   const ValueId mean = over_axes("mean", h);
@@ -410,7 +407,7 @@ Applied convert_variance(Emitter& emitter, const Bound& bound, const Outputs& wa
                                      divisor(make, count, *less, narrow ? DType::f32 : dtype)},
                                     {});
   const ValueId first = result(moment, 0);
-  if (bound.mapping->convert != convert_var_mean) return make.done(first);
+  if (call.bound.mapping->convert != convert_var_mean) return make.done(first);
   Applied out = make.done(result(mean, 1));
   if (out) (*out)->insert((*out)->begin(), first);
   return out;
@@ -427,29 +424,27 @@ std::optional<Shape> of_each_axis(Emitter& emitter, const Value* given, std::siz
 
 // Handles conv1d, conv2d, conv3d. Omitted arguments are one, or no padding; a number applies to
 // each axis; a padding may be "valid", meaning none, or "same".
-Applied convert_convolution(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                            const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("input"));
-  const auto [w, type] = typed_tensor(emitter, bound.find("weight"));
+Applied convert_convolution(const KnownCall& call) {
+  std::optional<ValueId> x = tensor_of(call.find("input"));
+  const auto [w, type] = call.tensor("weight");
   if (!x || !type || type->shape.size() < 3) return kNotThis;
   const std::size_t axes = type->shape.size() - 2;
   const auto of_axes = [&](const Value* given, std::int64_t otherwise) {
-    return of_each_axis(emitter, given, axes, otherwise);
+    return of_each_axis(call.emitter, given, axes, otherwise);
   };
-  const Value* padding = bound.find("padding");
+  const Value* padding = call.find("padding");
   const bool named = padding && padding->kind == Value::Kind::string;
   if (named && padding->text != "same" && padding->text != "valid") return kNotThis;
-  const auto stride = of_axes(bound.find("stride"), 1),
-             dilation = of_axes(bound.find("dilation"), 1),
+  const auto stride = of_axes(call.find("stride"), 1), dilation = of_axes(call.find("dilation"), 1),
              pads = of_axes(named ? nullptr : padding, 0);
-  const Value* groups = bound.find("groups");
-  const std::optional<std::int64_t> count = groups ? as_int(emitter.dims(), *groups) : std::nullopt;
+  const Value* groups = call.find("groups");
+  const std::optional<std::int64_t> count = groups ? as_int(call.dims(), *groups) : std::nullopt;
   if (!stride || !dilation || !pads || (groups && !count)) return kNotThis;
   Shape around = *pads;
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   if (named && padding->text == "same") {
     const auto same =
-        same_pads(emitter.dims(), Shape(type->shape.begin() + 2, type->shape.end()), *dilation);
+        same_pads(call.dims(), Shape(type->shape.begin() + 2, type->shape.end()), *dilation);
     if (!same) return kNotThis;
     const bool even = std::all_of(same->begin(), same->end(),
                                   [](const auto& pair) { return pair.first == pair.second; });
@@ -461,9 +456,9 @@ Applied convert_convolution(Emitter& emitter, const Bound& bound, const Outputs&
                                 {"padding", around},
                                 {"dilation", *dilation},
                                 {"groups", count.value_or(1)}};
-  const std::optional<ValueId> bias = tensor_of(bound.find("bias"));
+  const std::optional<ValueId> bias = tensor_of(call.find("bias"));
   return make.done(
-      make("convolution", {*x, *w, bias.value_or(ValueId())}, std::move(attributes), wanted));
+      make("convolution", {*x, *w, bias.value_or(ValueId())}, std::move(attributes), call.wanted));
 }
 
 }  // namespace pw::fx

@@ -139,26 +139,26 @@ Result<bool> to_common_type(Emitter& emitter, std::string_view target, Arguments
 }
 
 // Parts of several types are brought to the one that they promote to.
-Applied convert_cat(Emitter& emitter, const Bound& bound, const Outputs& wanted, const Site& site) {
-  Bound out = bound;
+Applied convert_cat(const KnownCall& call) {
+  Bound out = call.bound;
   std::optional<Value>* parts = nullptr;
   for (std::optional<Value>& value : out.values)
     if (value && value->kind == Value::Kind::list) parts = &value;
   if (!parts) return kNotThis;
   std::optional<DType> common;
   for (const Value& part : (*parts)->items) {
-    const Type* type = part.kind == Value::Kind::tensor ? emitter.type_of(part.tensor) : nullptr;
-    if (!type) return apply_direct(emitter, bound, wanted, site);
+    const Type* type = part.kind == Value::Kind::tensor ? call.type_of(part.tensor) : nullptr;
+    if (!type) return apply_direct(call);
     if (common && promote_to_i16(*common, type->dtype)) return kNotThis;
     common = common ? promote(*common, false, type->dtype, false) : type->dtype;
   }
   for (Value& part : (*parts)->items) {
-    if (emitter.type_of(part.tensor)->dtype == *common) continue;
-    Applied same = cast(emitter, part.tensor, *common, kUnnamed, site);
+    if (call.type_of(part.tensor)->dtype == *common) continue;
+    Applied same = cast(call.unnamed(), part.tensor, *common);
     if (!same || !*same) return same;
     part.tensor = (*same)->front();
   }
-  return apply_direct(emitter, out, wanted, site);
+  return apply_direct(call.with(out));
 }
 
 std::optional<Attribute> fill_of(const Dims& dims, const Value& number, DType dtype) {
@@ -173,67 +173,62 @@ std::optional<Attribute> fill_of(const Dims& dims, const Value& number, DType dt
 }
 
 // A number as a tensor of rank 0: f32 where no type is named, whatever the number.
-Applied convert_scalar(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                       const Site& site) {
-  const Value *number = bound.find("s"), *dtype = bound.find("dtype");
+Applied convert_scalar(const KnownCall& call) {
+  const Value *number = call.find("s"), *dtype = call.find("dtype");
   if (!number || !dtype) return kNotThis;
   const DType type = dtype->kind == Value::Kind::dtype ? dtype->dtype : DType::f32;
-  std::optional<Attribute> value = fill_of(emitter.dims(), *number, type);
+  std::optional<Attribute> value = fill_of(call.dims(), *number, type);
   const std::int64_t* whole = value ? std::get_if<std::int64_t>(&*value) : nullptr;
   if (whole && (is_float(type) || std::abs(*whole) <= kExact)) value = static_cast<double>(*whole);
   if (!value || !std::holds_alternative<double>(*value)) return kNotThis;
-  return some(emitter.emit("full", {}, {{"shape", Shape()}, {"value", *value}, {"dtype", type}},
-                           wanted, site));
+  return call.emit("full", {}, {{"shape", Shape()}, {"value", *value}, {"dtype", type}});
 }
 
 // stack: each part with one more axis, and these joined.
-Applied convert_stack(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                      const Site& site) {
-  const Value *parts = bound.find("tensors"), *dim = bound.find("dim");
+Applied convert_stack(const KnownCall& call) {
+  const Value *parts = call.find("tensors"), *dim = call.find("dim");
   if (!parts || parts->kind != Value::Kind::list || parts->items.empty() || !dim) return kNotThis;
-  const Type* first = parts->items[0].kind == Value::Kind::tensor
-                          ? emitter.type_of(parts->items[0].tensor)
-                          : nullptr;
+  const Type* first =
+      parts->items[0].kind == Value::Kind::tensor ? call.type_of(parts->items[0].tensor) : nullptr;
   if (!first) return kNotThis;
-  std::optional<std::size_t> axis = axis_of(as_int(emitter.dims(), *dim), first->shape.size() + 1);
+  std::optional<std::size_t> axis = axis_of(as_int(call.dims(), *dim), first->shape.size() + 1);
   if (!axis) return kNotThis;
-  Bound out = bound;
+  Bound out = call.bound;
   for (std::optional<Value>& value : out.values) {
     if (!value || value->kind != Value::Kind::list) continue;
     for (Value& part : value->items) {
-      const Type* type = part.kind == Value::Kind::tensor ? emitter.type_of(part.tensor) : nullptr;
+      const Type* type = part.kind == Value::Kind::tensor ? call.type_of(part.tensor) : nullptr;
       if (!type) return kNotThis;
       Shape shape = type->shape;
-      shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*axis), emitter.dims().constant(1));
-      Applied wider = reshape_to(emitter, part.tensor, std::move(shape), kUnnamed, site);
+      shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*axis), call.dims().constant(1));
+      Applied wider = reshape_to(call.unnamed(), part.tensor, std::move(shape));
       if (!wider || !*wider) return wider;
       part.tensor = (*wider)->front();
     }
   }
-  return convert_cat(emitter, out, wanted, site);
+  return convert_cat(call.with(out));
 }
 
 // unbind: parts of one element each, without their axis.
-Applied convert_unbind(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                       const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self"));
-  const Value* dim = bound.find("dim");
-  const Type* type = x ? emitter.type_of(*x) : nullptr;
+Applied convert_unbind(const KnownCall& call) {
+  std::optional<ValueId> x = tensor_of(call.find("self"));
+  const Value* dim = call.find("dim");
+  const Type* type = x ? call.type_of(*x) : nullptr;
   if (!type || !dim) return kNotThis;
-  std::optional<std::size_t> axis = axis_of(as_int(emitter.dims(), *dim), type->shape.size());
+  std::optional<std::size_t> axis = axis_of(as_int(call.dims(), *dim), type->shape.size());
   if (!axis) return kNotThis;
   Shape rest = type->shape;
-  std::optional<std::int64_t> count = emitter.dims().value(rest[*axis]);
+  std::optional<std::int64_t> count = call.dims().value(rest[*axis]);
   constexpr std::int64_t kMaxParts = 4096;
   if (!count || *count < 1 || *count > kMaxParts) return kNotThis;
   rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(*axis));
-  Shape sizes(static_cast<std::size_t>(*count), emitter.dims().constant(1));
-  Results parts = PW_TRY(emitter.emit(
-      "split", {*x}, {{"dim", static_cast<std::int64_t>(*axis)}, {"sizes", sizes}}, {}, site));
+  Shape sizes(static_cast<std::size_t>(*count), call.dims().constant(1));
+  Results parts = PW_TRY(call.emitter.emit(
+      "split", {*x}, {{"dim", static_cast<std::int64_t>(*axis)}, {"sizes", sizes}}, {}, call.site));
   Results out;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    Outputs name{i < wanted.size() ? wanted[i] : Wanted()};
-    Applied part = reshape_to(emitter, parts[i], rest, name, site);
+    Outputs name{call.name_of(i)};
+    Applied part = reshape_to(call.naming(name), parts[i], rest);
     if (!part || !*part) return part;
     out.push_back((*part)->front());
   }

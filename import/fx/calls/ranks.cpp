@@ -44,20 +44,18 @@ void RankGroups::find(const Expr& e) {
   }
 }
 
-Applied RankGroups::shard_rows(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                               const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("x"));
+Applied RankGroups::shard_rows(const KnownCall& call) {
+  std::optional<ValueId> x = tensor_of(call.find("x"));
   if (!x) return kNotThis;
   if (groups_.empty())
     for (const Statement& s : function_.statements) find(s.value);
   if (groups_.size() != 1 || groups_.begin()->second < 1)
-    return fail(site.span, "PW0519",
+    return fail(call.site.span, "PW0519",
                 groups_.empty()
                     ? "no collective of the graph determines how many ranks share the rows"
                     : "the graph's collectives have several groups of ranks");
   const auto& [group, world] = *groups_.begin();
-  return some(
-      emitter.emit(bound.mapping->op, {*x}, {{"group", group}, {"world", world}}, wanted, site));
+  return call.emit(call.bound.mapping->op, {*x}, {{"group", group}, {"world", world}});
 }
 
 }  // namespace pw::fx

@@ -20,7 +20,7 @@ class RankGroups {
   RankGroups(const Function& function, Table& table, Context& context)
       : function_(function), table_(table), context_(context) {}
   /// Converts a call that shares rows among the ranks of the only group.
-  Applied shard_rows(Emitter& emitter, const Bound& bound, const Outputs& wanted, const Site& site);
+  Applied shard_rows(const KnownCall& call);
 
  private:
   void find(const Expr& e);

@@ -41,22 +41,19 @@ std::optional<ValueId> places_of(Maker& make, const Shape& sizes, const Shape& s
 }
 
 // Windows of one axis; each extends along a new last axis.
-Applied convert_unfold(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                       const Site& site) {
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
+Applied convert_unfold(const KnownCall& call) {
+  const auto [x, type] = call.tensor("self");
   const std::size_t rank = type ? type->shape.size() : 0;
-  const std::optional<std::size_t> axis =
-      axis_of(as_int(emitter.dims(), *bound.find("dimension")), rank);
-  const std::optional<std::int64_t> size = as_int(emitter.dims(), *bound.find("size")),
-                                    step = as_int(emitter.dims(), *bound.find("step"));
+  const std::optional<std::size_t> axis = axis_of(call.integer("dimension"), rank);
+  const std::optional<std::int64_t> size = call.integer("size"), step = call.integer("step");
   if (!axis || !size || !step || *size < 0 || *step < 1) return kNotThis;
-  Dims& dims = emitter.dims();
+  Dims& dims = call.dims();
   const std::optional<std::int64_t> extent = dims.value(type->shape[*axis]);
   if (extent && *extent < *size) return kNotThis;
   const DimId room = dims.sub(type->shape[*axis], dims.constant(*size));
   const DimId count = dims.add(dims.div(room, dims.constant(*step)), dims.constant(1));
   if (!count.valid()) return kNotThis;
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   const std::optional<ValueId> places =
       places_of(make, {count, dims.constant(*size)}, {dims.constant(*step), dims.constant(1)}, 0);
   if (!places) return kNotThis;
@@ -65,22 +62,20 @@ Applied convert_unfold(Emitter& emitter, const Bound& bound, const Outputs& want
   for (std::size_t i = 0; i <= rank; ++i)
     if (i != *axis + 1) order.push_back(i);
   order.push_back(*axis + 1);
-  return make.done(make("detach", {in_order(make, windows, order)}, {}, wanted));
+  return make.done(make("detach", {in_order(make, windows, order)}, {}, call.wanted));
 }
 
 // The diagonal of two axes replaced by src, whose last axis it is.
-Applied convert_diagonal_scatter(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                                 const Site& site) {
-  std::optional<ValueId> x = tensor_of(bound.find("self")), src = tensor_of(bound.find("src"));
-  const Type *type = x ? emitter.type_of(*x) : nullptr,
-             *part = src ? emitter.type_of(*src) : nullptr;
+Applied convert_diagonal_scatter(const KnownCall& call) {
+  std::optional<ValueId> x = tensor_of(call.find("self")), src = tensor_of(call.find("src"));
+  const Type *type = x ? call.type_of(*x) : nullptr, *part = src ? call.type_of(*src) : nullptr;
   const std::size_t rank = type ? type->shape.size() : 0;
-  const auto offset = as_int(emitter.dims(), *bound.find("offset"));
-  const auto first = axis_of(as_int(emitter.dims(), *bound.find("dim1")), rank),
-             second = axis_of(as_int(emitter.dims(), *bound.find("dim2")), rank);
+  const auto offset = call.integer("offset");
+  const auto first = axis_of(call.integer("dim1"), rank),
+             second = axis_of(call.integer("dim2"), rank);
   if (!part || !offset || !first || !second || *first == *second || part->dtype != type->dtype)
     return kNotThis;
-  Dims& dims = emitter.dims();
+  Dims& dims = call.dims();
   const auto rows = dims.value(type->shape[*first]), columns = dims.value(type->shape[*second]);
   if (!rows || !columns || part->shape.size() + 1 != rank) return kNotThis;
   const std::int64_t row = std::max<std::int64_t>(0, -*offset),
@@ -92,29 +87,28 @@ Applied convert_diagonal_scatter(Emitter& emitter, const Bound& bound, const Out
     if (i != *first && i != *second) order.push_back(i);
   for (std::size_t i = 0; i < rank; ++i) back[order[i]] = i;
   for (std::size_t i = 0; i + 2 < rank; ++i) turned.push_back(i);
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   const Shape extent{dims.constant(count)}, one{dims.constant(1)};
   const std::optional<ValueId> i = places_of(make, extent, one, row),
                                j = places_of(make, extent, one, column);
   const ValueId put =
       make("index_put", {in_order(make, *x, order), in_order(make, *src, turned), *i, *j},
            {{"reduce", std::string("set")}});
-  return make.done(make("clone", {in_order(make, put, back)}, {}, wanted));
+  return make.done(make("clone", {in_order(make, put, back)}, {}, call.wanted));
 }
 
 // ---- axes and shapes
 
-Applied convert_movedim(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                        const Site& site) {
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
+Applied convert_movedim(const KnownCall& call) {
+  const auto [x, type] = call.tensor("self");
   const auto listed = [&](std::string_view name) -> std::optional<std::vector<std::size_t>> {
-    const Value& given = *bound.find(name);
+    const Value& given = *call.find(name);
     std::optional<Shape> shape = as_shape(given);
-    if (const auto one = as_int(emitter.dims(), given); !shape && one)
-      shape = Shape{emitter.dims().constant(*one)};
+    if (const auto one = as_int(call.dims(), given); !shape && one)
+      shape = Shape{call.dims().constant(*one)};
     std::vector<std::size_t> out;
     for (DimId d : shape.value_or(Shape())) {
-      const auto axis = axis_of(emitter.dims().value(d), type->shape.size());
+      const auto axis = axis_of(call.dims().value(d), type->shape.size());
       if (!axis || std::find(out.begin(), out.end(), *axis) != out.end()) return std::nullopt;
       out.push_back(*axis);
     }
@@ -131,18 +125,17 @@ Applied convert_movedim(Emitter& emitter, const Bound& bound, const Outputs& wan
     order[i] =
         moved == to->end() ? rest[next++] : (*from)[static_cast<std::size_t>(moved - to->begin())];
   }
-  return permuted(emitter, *x, order, wanted, site);
+  return permuted(call, *x, order);
 }
 
 // Each of the tensors in the shape that they broadcast to.
-Applied convert_broadcast(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                          const Site& site) {
-  const Value& tensors = *bound.find("tensors");
+Applied convert_broadcast(const KnownCall& call) {
+  const Value& tensors = *call.find("tensors");
   if (tensors.kind != Value::Kind::list || tensors.items.empty()) return kNotThis;
   Shape common;
-  const DimId one = emitter.dims().constant(1);
+  const DimId one = call.dims().constant(1);
   for (const Value& item : tensors.items) {
-    const Type* type = item.kind == Value::Kind::tensor ? emitter.type_of(item.tensor) : nullptr;
+    const Type* type = item.kind == Value::Kind::tensor ? call.type_of(item.tensor) : nullptr;
     if (!type) return kNotThis;
     const Shape& shape = type->shape;
     if (shape.size() > common.size())
@@ -155,17 +148,16 @@ Applied convert_broadcast(Emitter& emitter, const Bound& bound, const Outputs& w
   }
   Results out;
   for (std::size_t i = 0; i < tensors.items.size(); ++i) {
-    Results wide = PW_TRY(emitter.emit("expand", {tensors.items[i].tensor}, {{"shape", common}},
-                                       {i < wanted.size() ? wanted[i] : Wanted()}, site));
+    Results wide = PW_TRY(call.emitter.emit("expand", {tensors.items[i].tensor},
+                                            {{"shape", common}}, {call.name_of(i)}, call.site));
     out.push_back(wide.front());
   }
   return std::optional(std::move(out));
 }
 
 // Coordinates: tensor i along axis i of all results, or, of 'xy', the first two exchanged.
-Applied convert_meshgrid(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                         const Site& site) {
-  const Value &tensors = *bound.find("tensors"), &indexing = *bound.find("indexing");
+Applied convert_meshgrid(const KnownCall& call) {
+  const Value &tensors = *call.find("tensors"), &indexing = *call.find("indexing");
   if (tensors.kind != Value::Kind::list || tensors.items.empty() ||
       indexing.kind != Value::Kind::string || (indexing.text != "ij" && indexing.text != "xy"))
     return kNotThis;
@@ -174,9 +166,9 @@ Applied convert_meshgrid(Emitter& emitter, const Bound& bound, const Outputs& wa
   std::vector<std::size_t> axis_of_tensor(rank);
   for (std::size_t i = 0; i < rank; ++i) {
     const Value& item = tensors.items[i];
-    const Type* type = item.kind == Value::Kind::tensor ? emitter.type_of(item.tensor) : nullptr;
+    const Type* type = item.kind == Value::Kind::tensor ? call.type_of(item.tensor) : nullptr;
     if (!type || type->shape.size() > 1) return kNotThis;
-    whole.push_back(type->shape.empty() ? emitter.dims().constant(1) : type->shape[0]);
+    whole.push_back(type->shape.empty() ? call.dims().constant(1) : type->shape[0]);
     axis_of_tensor[i] = i;
   }
   if (indexing.text == "xy" && rank > 1) {
@@ -185,12 +177,12 @@ Applied convert_meshgrid(Emitter& emitter, const Bound& bound, const Outputs& wa
   }
   Results out;
   for (std::size_t i = 0; i < rank; ++i) {
-    Shape along(rank, emitter.dims().constant(1));
+    Shape along(rank, call.dims().constant(1));
     along[axis_of_tensor[i]] = whole[axis_of_tensor[i]];
-    Applied apart = reshape_to(emitter, tensors.items[i].tensor, std::move(along), kUnnamed, site);
+    Applied apart = reshape_to(call.unnamed(), tensors.items[i].tensor, std::move(along));
     if (!apart || !*apart) return apart;
-    Results wide = PW_TRY(emitter.emit("expand", {(*apart)->front()}, {{"shape", whole}},
-                                       {i < wanted.size() ? wanted[i] : Wanted()}, site));
+    Results wide = PW_TRY(call.emitter.emit("expand", {(*apart)->front()}, {{"shape", whole}},
+                                            {call.name_of(i)}, call.site));
     out.push_back(wide.front());
   }
   return std::optional(std::move(out));
@@ -200,17 +192,15 @@ Applied convert_meshgrid(Emitter& emitter, const Bound& bound, const Outputs& wa
 
 // (Σ |x|^p)^(1/p) over the listed axes, or all; of an infinite p the extreme of |x|, of 0 the
 // number of those that are not 0. bf16 and f16 in f32.
-Applied convert_vector_norm(Emitter& emitter, const Bound& bound, const Outputs& wanted,
-                            const Site& site) {
-  const auto [x, type] = typed_tensor(emitter, bound.find("self"));
-  const Value &ord = *bound.find("ord"), &dtype = *bound.find("dtype"),
-              &keep = *bound.find("keepdim");
+Applied convert_vector_norm(const KnownCall& call) {
+  const auto [x, type] = call.tensor("self");
+  const Value &ord = *call.find("ord"), &dtype = *call.find("dtype"), &keep = *call.find("keepdim");
   const auto axes =
-      type ? listed_axes(emitter, bound.find("dim"), type->shape.size()) : std::nullopt;
+      type ? listed_axes(call.emitter, call.find("dim"), type->shape.size()) : std::nullopt;
   double p = 2;
   if (ord.kind == Value::Kind::real) p = ord.real;
   if (ord.kind == Value::Kind::integer) {
-    const auto whole = as_int(emitter.dims(), ord);
+    const auto whole = as_int(call.dims(), ord);
     if (!whole) return kNotThis;
     p = static_cast<double>(*whole);
   }
@@ -225,10 +215,10 @@ Applied convert_vector_norm(Emitter& emitter, const Bound& bound, const Outputs&
   const DType in = to == DType::f64 ? DType::f64 : DType::f32;
   Shape shape = type->shape;
   for (const std::size_t axis : *axes) {
-    shape[axis] = emitter.dims().constant(1);
+    shape[axis] = call.dims().constant(1);
     if (!keep.boolean) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
   }
-  Maker make(emitter, site);
+  Maker make(call.emitter, call.site);
   const auto number = [&](double value) { return number_of_type(make, value, in); };
   const auto over_axes = [&](std::string_view op, ValueId v) {
     for (const std::size_t axis : *axes)
@@ -250,7 +240,7 @@ Applied convert_vector_norm(Emitter& emitter, const Bound& bound, const Outputs&
     out = make("pow", {over_axes("sum", powers), number(1 / p)}, {});
   }
   if (to != in) out = make("cast", {out}, {{"dtype", to}});
-  return make.done(make("reshape", {out}, {{"shape", shape}}, wanted));
+  return make.done(make("reshape", {out}, {{"shape", shape}}, call.wanted));
 }
 
 }  // namespace pw::fx
