@@ -23,8 +23,8 @@ void settle_conditions(Graph& graph, Symbols& symbols, FxReport& report) {
   const std::set<std::string> known = symbols_of_inputs(graph);
   const auto is_known = [&](DimId side) {
     const std::vector<std::string> names = dims.symbols(side);
-    return std::all_of(names.begin(), names.end(),
-                       [&](const std::string& name) { return known.contains(name); });
+    return std::ranges::all_of(names,
+                               [&](const std::string& name) { return known.contains(name); });
   };
   SizeConditions checked;
   for (SizeCondition& condition : report.checked) {

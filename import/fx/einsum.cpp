@@ -34,10 +34,10 @@ OrReason<EinsumTerms> written_terms(std::string equation) {
     return out;
   }
   std::string sorted = left;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   if (left.find(kEllipsis) != std::string::npos) out.result = kEllipsis;
   for (const char letter : sorted)
-    if (letter != ',' && letter != '.' && std::count(left.begin(), left.end(), letter) == 1)
+    if (letter != ',' && letter != '.' && std::ranges::count(left, letter) == 1)
       out.result += letter;
   return out;
 }
@@ -77,7 +77,7 @@ OrReason<EinsumTerms> einsum_terms(std::string_view equation,
   if (!result) return Failure(result.error());
   terms->result = *result;
   for (const char letter : terms->result)
-    if (std::none_of(terms->operands.begin(), terms->operands.end(), [&](const std::string& term) {
+    if (std::ranges::none_of(terms->operands, [&](const std::string& term) {
           return term.find(letter) != std::string::npos;
         }))
       return Failure("a letter of the result is in no term");

@@ -32,7 +32,7 @@ Result<Value> Evaluator::evaluate_name(const Expr& e) {
   }
   std::vector<std::string> known;
   for (const auto& [name, value] : env_) known.push_back(name);
-  std::sort(known.begin(), known.end());  // among equally near names, the first
+  std::ranges::sort(known);  // among equally near names, the first
   std::string near = nearest(e.text, known);
   return fail(
       e.span, "PW0509", "unknown name `" + e.text + "`",

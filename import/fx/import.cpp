@@ -53,9 +53,8 @@ Result<std::size_t> choose(const std::vector<fx::GraphText>& graphs, std::size_t
 /// Returns true if the text states the module of a call.
 bool states_groups(const fx::Module& module) {
   const std::vector<fx::Statement>& all = module.forward.statements;
-  return std::any_of(all.begin(), all.end(),
-                     [](const fx::Statement& s) { return !s.group.empty(); }) ||
-         std::any_of(module.children.begin(), module.children.end(), states_groups);
+  return std::ranges::any_of(all, [](const fx::Statement& s) { return !s.group.empty(); }) ||
+         std::ranges::any_of(module.children, states_groups);
 }
 
 }  // namespace

@@ -94,8 +94,8 @@ void Inputs::take_strides(const Value& value, std::string_view text) {
 
 // Returns the dim that `--symbol` names.
 Result<DimId> Inputs::named_dim(const std::string& place, const std::string& input, int axis) {
-  auto parameter = std::find_if(function_.parameters.begin(), function_.parameters.end(),
-                                [&](const Parameter& p) { return names_input(input, p.name); });
+  auto parameter = std::ranges::find_if(
+      function_.parameters, [&](const Parameter& p) { return names_input(input, p.name); });
   if (parameter == function_.parameters.end()) {
     std::vector<std::string> names;
     for (const Parameter& p : function_.parameters) names.push_back(p.name);
@@ -175,8 +175,8 @@ Status Inputs::read_symbols() {
     if (dims.empty())
       return fail(error_in(place, "PW0506", "the symbol `" + name + "` names no dim",
                            "write n=arg0_1.0,arg6_1.0"));
-    const auto symbolic = std::count_if(dims.begin(), dims.end(),
-                                        [&](DimId d) { return context_.dims.is_symbol(d); });
+    const auto symbolic =
+        std::ranges::count_if(dims, [&](DimId d) { return context_.dims.is_symbol(d); });
     if (symbolic > 0 && count)
       return fail(
           error_in(place, "PW0506", fmt::format("one dim is {}, but another is a symbol", *count)));
@@ -204,8 +204,8 @@ void Inputs::declare_symbols(const Shape& shape) {
 // A symbol whose range is one number is that number.
 void Inputs::fix_symbols() {
   for (const auto& [symbol, range] : options_.ranges) {
-    const bool named = std::any_of(options_.symbols.begin(), options_.symbols.end(),
-                                   [&, s = symbol](const auto& given) { return given.first == s; });
+    const bool named = std::ranges::any_of(
+        options_.symbols, [&, s = symbol](const auto& given) { return given.first == s; });
     if (range.first == range.second && !named)
       symbols_.rename(symbol, context_.dims.constant(range.first));
   }
@@ -228,9 +228,9 @@ Status Inputs::read() {
   for (const Parameter& p : function_.parameters) names.push_back(p.name);
   const std::unordered_set<std::string_view> known(names.begin(), names.end());
   for (const auto& [name, kind] : options_.kinds) {
-    if (known.contains(name) ||
-        std::any_of(names.begin(), names.end(),
-                    [&, given = name](const std::string& p) { return names_input(given, p); }))
+    if (known.contains(name) || std::ranges::any_of(names, [&, given = name](const std::string& p) {
+          return names_input(given, p);
+        }))
       continue;
     std::string near = nearest(name, names);
     return fail(error_in(fmt::format("--{} {}", pw::name(kind), name), "PW0506",
@@ -289,10 +289,9 @@ Status Inputs::check_given_types() {
   for (ValueId v : graph_.inputs()) names.emplace_back(graph_.value_name(v));
   for (const Parameter& p : function_.parameters) names.push_back(p.name);
   for (const auto& [name, text] : options_.types) {
-    if (std::any_of(names.begin(), names.end(),
-                    [&, given = std::string_view(name)](const std::string& input) {
-                      return names_input(given, input);
-                    }))
+    if (std::ranges::any_of(names, [&, given = std::string_view(name)](const std::string& input) {
+          return names_input(given, input);
+        }))
       continue;
     const std::string near = nearest(name, names);
     return fail(error_in(fmt::format("--type {}={}", name, text), "PW0506",
@@ -337,11 +336,10 @@ std::optional<InputKind> Inputs::known_kind(const std::string& name) {
   if (signed_kinds_.empty() && !signature_.empty()) signed_kinds_ = signed_kinds(signature_);
   if (auto it = signed_kinds_.find(name); it != signed_kinds_.end()) return it->second;
   if (!lifted_)
-    lifted_ = std::any_of(function_.parameters.begin(), function_.parameters.end(),
-                          [](const Parameter& p) {
-                            return (p.name.starts_with("L_") || p.name.starts_with("l_")) &&
-                                   p.name.find("_parameters_") != std::string::npos;
-                          });
+    lifted_ = std::ranges::any_of(function_.parameters, [](const Parameter& p) {
+      return (p.name.starts_with("L_") || p.name.starts_with("l_")) &&
+             p.name.find("_parameters_") != std::string::npos;
+    });
   return kind_in_name(name, *lifted_);
 }
 
@@ -371,8 +369,8 @@ void Inputs::classify(FxReport& report) {
       auto leads = [&](const Shape& s) {
         return t->shape.size() >= s.size() && std::equal(s.begin(), s.end(), t->shape.begin());
       };
-      if (!is_float(t->dtype) || std::any_of(t->shape.begin(), t->shape.end(), symbolic) ||
-          std::any_of(batches.begin(), batches.end(), leads))
+      if (!is_float(t->dtype) || std::ranges::any_of(t->shape, symbolic) ||
+          std::ranges::any_of(batches, leads))
         kind = InputKind::input;
       else if (graph_.output_count(v) > 0 && graph_.use_count(v) == 0)
         kind = InputKind::buffer;

@@ -62,7 +62,7 @@ std::optional<Names> made_by(const Mapping& row) {
   }
   out.emplace(row.op);
   if (!row.convert && row.special == Special::none) return out;
-  if (std::find(kPlain.begin(), kPlain.end(), row.convert) == kPlain.end()) return std::nullopt;
+  if (std::ranges::find(kPlain, row.convert) == kPlain.end()) return std::nullopt;
   out.insert(kMoves.begin(), kMoves.end());
   return out;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
 
 #include "base/characters.hpp"
 #include "base/printable.hpp"

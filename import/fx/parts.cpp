@@ -170,8 +170,8 @@ Parts::Parts(const ContextPtr& context, const FxOptions& given, const Function& 
              std::string_view signature)
     : options(given),
       function(of),
-      typed(std::any_of(of.parameters.begin(), of.parameters.end(),
-                        [](const Parameter& p) { return !p.type.empty() && !p.given; })),
+      typed(std::ranges::any_of(of.parameters,
+                                [](const Parameter& p) { return !p.type.empty() && !p.given; })),
       graph(context, graph_name(given.file)),
       symbols(*context),
       sizes(graph, report),

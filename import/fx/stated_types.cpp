@@ -42,7 +42,7 @@ Result<TypeId> StatedTypes::read(const std::string& text, Span span) {
   if (std::find(std::begin(kOtherDTypes), std::end(kOtherDTypes), word) != std::end(kOtherDTypes)) {
     std::string line =
         fmt::format("{} is not a supported dtype: its values stay without a type", word);
-    if (std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end())
+    if (std::ranges::find(report_.notes, line) == report_.notes.end())
       report_.notes.push_back(std::move(line));
     return Types::unknown();
   }

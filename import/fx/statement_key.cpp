@@ -30,7 +30,7 @@ bool StatementKey::add_tensor(const Value& value) {
   if (t.value != value.tensor || t.seen != 0 || !memory_.storage_of(value.handle).writes.empty() ||
       !t.unsure.empty() || !t.inexpressible.empty() || t.now.valid() || type == Types::unknown())
     return false;
-  const auto known = std::find(arguments_.begin(), arguments_.end(), value.handle);
+  const auto known = std::ranges::find(arguments_, value.handle);
   words_.push_back(static_cast<std::uint64_t>(Mark::tensor));
   words_.push_back(static_cast<std::uint64_t>(known - arguments_.begin()));
   if (known != arguments_.end()) return true;

@@ -78,12 +78,11 @@ Schema parse_schema(std::string_view line) {
 }
 
 bool Schema::writes() const {
-  return std::any_of(arguments.begin(), arguments.end(),
-                     [](const Argument& a) { return a.written; });
+  return std::ranges::any_of(arguments, [](const Argument& a) { return a.written; });
 }
 
 bool Schema::aliases() const {
-  return std::any_of(results.begin(), results.end(), [](const Result& r) { return r.alias != 0; });
+  return std::ranges::any_of(results, [](const Result& r) { return r.alias != 0; });
 }
 
 std::string_view schema_line(std::string_view target) {

@@ -14,7 +14,7 @@ std::optional<int> TupleItems::number(const std::string& tuple, const Expr& inde
     return static_cast<int>(index.integer);
   if (index.kind != Expr::Kind::string) return std::nullopt;
   Keys& keys = keys_[tuple];
-  auto known = std::find(keys.begin(), keys.end(), index.text);
+  auto known = std::ranges::find(keys, index.text);
   if (known == keys.end()) known = keys.insert(known, index.text);
   const auto at = static_cast<int>(known - keys.begin());
   return at > kMaxItem ? std::nullopt : std::optional(at);

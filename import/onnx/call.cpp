@@ -257,8 +257,8 @@ double OnnxArguments::real(std::size_t i) {
 // ---- attributes
 
 const OnnxAttribute* OnnxArguments::find(std::string_view name) {
-  const auto found = std::find_if(node_.attributes.begin(), node_.attributes.end(),
-                                  [&](const OnnxAttribute& a) { return a.name == name; });
+  const auto found = std::ranges::find_if(node_.attributes,
+                                          [&](const OnnxAttribute& a) { return a.name == name; });
   if (found == node_.attributes.end()) return nullptr;
   read_attributes_.insert(found->name);
   return &*found;
@@ -317,9 +317,8 @@ std::vector<fx::Value> OnnxCall::ops(std::string_view op, const std::vector<fx::
   const std::string& base = node_.outputs.empty() ? node_.op : node_.outputs.front();
   for (const auto& [name, value] : attributes) check_dims(dims(), op, name, value);
   std::vector<fx::Value> typed = operands;
-  const auto tensor = std::find_if(operands.begin(), operands.end(), [](const fx::Value& v) {
-    return v.kind == fx::Value::Kind::tensor;
-  });
+  const auto tensor = std::ranges::find_if(
+      operands, [](const fx::Value& v) { return v.kind == fx::Value::Kind::tensor; });
   for (fx::Value& operand : typed)
     if (const auto value = number_of(operand, dims()); value && tensor != operands.end())
       operand = or_give_up(to_.try_op("constant", {},

@@ -129,11 +129,10 @@ void write_iota(ModelWriter& model, NodeId n) {
 void write_reshape(ModelWriter& model, NodeId n) {
   Shape shape = model.type(model.graph().result(n)).shape;
   const auto open = [&](DimId d) { return !model.graph().context().dims.value(d); };
-  const bool zero = std::any_of(shape.begin(), shape.end(), [&](DimId d) {
-    return model.graph().context().dims.value(d) == 0;
-  });
-  if (std::count_if(shape.begin(), shape.end(), open) == 1 && !zero)
-    *std::find_if(shape.begin(), shape.end(), open) = model.graph().context().dims.constant(-1);
+  const bool zero = std::ranges::any_of(
+      shape, [&](DimId d) { return model.graph().context().dims.value(d) == 0; });
+  if (std::ranges::count_if(shape, open) == 1 && !zero)
+    *std::ranges::find_if(shape, open) = model.graph().context().dims.constant(-1);
   model.emit("Reshape", {model.name(model.graph().operand(n, 0)), model.dims(shape)},
              model.results(n), {integer_attribute("allowzero", zero)});
 }
@@ -246,7 +245,7 @@ Status write_node(ModelWriter& model, NodeId n) {
   };
   const std::string& op = graph.op_of(n).name;
   if (const auto same =
-          std::find_if(kSame.begin(), kSame.end(), [&](const SameOp& row) { return row.op == op; });
+          std::ranges::find_if(kSame, [&](const SameOp& row) { return row.op == op; });
       same != kSame.end())
     write_same(model, n, same->onnx);
   else if (const auto found = kWrites.find(op); found != kWrites.end())

@@ -304,8 +304,8 @@ bool may_be_known(OnnxCall& c, std::string_view op) {
 }  // namespace
 
 std::optional<KnownNumbers> fold(OnnxCall& call) {
-  const auto found = std::find_if(kFolds.begin(), kFolds.end(),
-                                  [&](const FoldRow& r) { return r.op == call.node().op; });
+  const auto found =
+      std::ranges::find_if(kFolds, [&](const FoldRow& r) { return r.op == call.node().op; });
   if (found == kFolds.end() || !may_be_known(call, found->op)) return std::nullopt;
   std::optional<KnownNumbers> out = found->fold(call);
   if (out && static_cast<std::int64_t>(out->numbers.size()) > kMostKnown) return std::nullopt;

@@ -351,8 +351,7 @@ class OnnxImporter {
     for (const OnnxNode& body : f.nodes) {
       OnnxNode known = body;  // an input that the call left out is left out in the body
       for (std::string& name : known.inputs)
-        if (!inner.values.contains(name) &&
-            std::find(f.inputs.begin(), f.inputs.end(), name) != f.inputs.end())
+        if (!inner.values.contains(name) && std::ranges::find(f.inputs, name) != f.inputs.end())
           name.clear();
       if (auto done = node(known, inner); !done) return done;
     }

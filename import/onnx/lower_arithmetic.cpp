@@ -1,5 +1,4 @@
 #include <array>
-#include <limits>
 
 #include "import/onnx/lowering.hpp"
 #include "import/onnx/tensors.hpp"

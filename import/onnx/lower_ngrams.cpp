@@ -77,11 +77,10 @@ ModelValues lower_tf_idf(OnnxCall& c) {
   const fx::Value x = c.reshape(c.cast(c.tensor(0), DType::i64), {rows, type.shape.back()});
   const std::vector<std::int64_t> outputs = c.integers("ngram_indexes", {});
   const std::int64_t skips = c.integer("max_skip_count");
-  if (outputs.empty() || *std::min_element(outputs.begin(), outputs.end()) < 0 || skips < 0)
+  if (outputs.empty() || *std::ranges::min_element(outputs) < 0 || skips < 0)
     throw GiveUp{"ngram_indexes is empty, or an index or skip count is negative"};
-  for (const std::int64_t number : {skips, *std::max_element(outputs.begin(), outputs.end())})
-    check_made(number);
-  const std::int64_t width = *std::max_element(outputs.begin(), outputs.end()) + 1;
+  for (const std::int64_t number : {skips, *std::ranges::max_element(outputs)}) check_made(number);
+  const std::int64_t width = *std::ranges::max_element(outputs) + 1;
   fx::Value y = c.op(
       "full", {},
       {{"shape", Shape{rows, c.dims().constant(width)}}, {"value", 0.0}, {"dtype", DType::f32}});

@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "import/onnx/lowering.hpp"
 #include "import/onnx/tensors.hpp"

@@ -26,7 +26,7 @@ fx::Value matmul_of(OnnxCall& c, fx::Value a, fx::Value b) {
     out.insert(out.end(), {x, y});
     return out;
   };
-  const bool plain = std::all_of(right.begin(), right.end(), [&](DimId d) { return d == one; });
+  const bool plain = std::ranges::all_of(right, [&](DimId d) { return d == one; });
   fx::Value out;
   if (plain) {  // one matrix for all rows
     DimId rows = n;

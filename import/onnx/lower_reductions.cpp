@@ -80,7 +80,7 @@ ModelValues lower_reduce_log_sum_exp(OnnxCall& c) {
   const DType dtype = c.type(x).dtype;
   if (!is_float(dtype)) throw GiveUp{"the logarithm of integers is not supported"};
   const Reduced reduced = reduced_axes(c);
-  const bool empty = std::any_of(reduced.axes.begin(), reduced.axes.end(), [&](std::size_t axis) {
+  const bool empty = std::ranges::any_of(reduced.axes, [&](std::size_t axis) {
     return c.extent(c.type(x).shape[axis]).value_or(0) == 0;
   });
   const auto log_of_sum = [&](const fx::Value& of) {
@@ -109,8 +109,8 @@ ModelValues extreme(OnnxCall& c, bool largest) {
   const fx::Value x = c.tensor(0);
   const Type type = c.type(x);
   const Reduced reduced = reduced_axes(c);
-  const bool empty = std::any_of(reduced.axes.begin(), reduced.axes.end(),
-                                 [&](std::size_t axis) { return c.extent(type.shape[axis]) == 0; });
+  const bool empty = std::ranges::any_of(
+      reduced.axes, [&](std::size_t axis) { return c.extent(type.shape[axis]) == 0; });
   if (empty) {
     Shape shape = type.shape;
     for (const std::size_t axis : reduced.axes)

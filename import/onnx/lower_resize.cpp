@@ -139,9 +139,8 @@ void keep_ratio(std::vector<AxisResize>& axes, const std::string& policy) {
   if (policy == "stretch" || axes.empty()) return;
   if (policy != "not_larger" && policy != "not_smaller") throw GiveUp{"policy `" + policy + "`"};
   const auto less = [](const AxisResize& a, const AxisResize& b) { return a.scale < b.scale; };
-  const double scale = policy == "not_larger"
-                           ? std::min_element(axes.begin(), axes.end(), less)->scale
-                           : std::max_element(axes.begin(), axes.end(), less)->scale;
+  const double scale = policy == "not_larger" ? std::ranges::min_element(axes, less)->scale
+                                              : std::ranges::max_element(axes, less)->scale;
   for (AxisResize& a : axes) {
     a.scale = scale;
     a.to = static_cast<std::int64_t>(

@@ -227,7 +227,7 @@ ModelValues lower_col2im(OnnxCall& c) {
              pads = per_axis(c, "pads", 2 * axes, 0);
   for (const auto* list : {&image, &block})
     for (const std::int64_t number : *list) check_made(number);
-  if (*std::min_element(stride.begin(), stride.end()) < 1 || axes > 8)
+  if (*std::ranges::min_element(stride) < 1 || axes > 8)
     throw GiveUp{"a stride is below 1, or there are more than 8 axes"};
   std::vector<std::int64_t> whole, steps;
   std::int64_t blocks = 1, windows = 1, elements = 1;
@@ -307,7 +307,7 @@ ModelValues lower_max_pool(OnnxCall& c) {
   if (c.integer("storage_order", 0) != 0 && places)
     throw GiveUp{"indices in column-major order are not supported"};
   fx::Value x = c.tensor(0);
-  const bool reaches = std::any_of(w.kernel.begin(), w.kernel.end(), [&](const std::int64_t& k) {
+  const bool reaches = std::ranges::any_of(w.kernel, [&](const std::int64_t& k) {
     return 2 * w.front[static_cast<std::size_t>(&k - w.kernel.data())] > k;
   });
   if (!w.even() || reaches) {
@@ -324,7 +324,7 @@ ModelValues lower_max_pool(OnnxCall& c) {
 }
 
 bool is_dilated(const Windows& w) {
-  return std::any_of(w.dilation.begin(), w.dilation.end(), [](std::int64_t d) { return d != 1; });
+  return std::ranges::any_of(w.dilation, [](std::int64_t d) { return d != 1; });
 }
 
 // Asymmetric padding becomes part of the input, as zeros. Unless the padding counts, the mean is
@@ -336,7 +336,7 @@ ModelValues lower_average_pool(OnnxCall& c) {
   const fx::Value x = c.tensor(0);
   OnnxCall::OpAttributes attributes = pool_attributes(c, w);
   attributes.emplace_back("include_padding", all);
-  const bool reaches = std::any_of(w.kernel.begin(), w.kernel.end(), [&](const std::int64_t& k) {
+  const bool reaches = std::ranges::any_of(w.kernel, [&](const std::int64_t& k) {
     return 2 * w.front[static_cast<std::size_t>(&k - w.kernel.data())] > k;
   });
   if (w.even() && !reaches) return {c.result(c.op("avg_pool", {x}, attributes))};

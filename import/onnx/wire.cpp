@@ -1,7 +1,6 @@
 #include "import/onnx/wire.hpp"
 
 #include <bit>
-#include <cstring>
 
 #include <fmt/format.h>
 

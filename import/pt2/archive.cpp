@@ -24,8 +24,8 @@ tl::unexpected<Diagnostics> no_archive(const std::string& file, std::string why,
 /// Describes a zip without the entry archive_format.
 tl::unexpected<Diagnostics> something_else(const Zip& zip) {
   const auto has = [&](std::string_view end) {
-    return std::any_of(zip.entries().begin(), zip.entries().end(),
-                       [&](const ZipEntry& entry) { return entry.name.ends_with(end); });
+    return std::ranges::any_of(zip.entries(),
+                               [&](const ZipEntry& entry) { return entry.name.ends_with(end); });
   };
   if (has("serialized_exported_program.json"))
     return no_archive(zip.file(), "this .pt2 is from PyTorch before 2.8 and has pickled weights",
@@ -55,7 +55,7 @@ std::string Archive::program(std::string_view model) const {
 Result<Archive> open_archive(std::string_view bytes, const std::string& file) {
   Archive out{PW_TRY(Zip::open(bytes, file)), "", {}};
   const auto& entries = out.zip.entries();
-  const auto marked = std::find_if(entries.begin(), entries.end(), [](const ZipEntry& entry) {
+  const auto marked = std::ranges::find_if(entries, [](const ZipEntry& entry) {
     const std::size_t slash = entry.name.find('/');
     return slash != std::string::npos && entry.name.substr(slash + 1) == kFormatEntry;
   });
@@ -69,7 +69,7 @@ Result<Archive> open_archive(std::string_view bytes, const std::string& file) {
         entry.name.find('/', folder.size()) == std::string::npos)
       out.models.push_back(
           entry.name.substr(folder.size(), entry.name.size() - folder.size() - kJson.size()));
-  std::sort(out.models.begin(), out.models.end());
+  std::ranges::sort(out.models);
   if (out.models.empty())
     return no_archive(file, "this PT2 archive has no exported program (models/*.json)",
                       "packages of AOTInductor contain compiled code instead of a graph");

@@ -118,7 +118,7 @@ Result<Expr> op(const Part& part, const Reading& in) {
   const auto fits = [](char c) {
     return c == '.' || c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
   };
-  const bool of_torch = name.starts_with("torch.") && std::all_of(name.begin(), name.end(), fits);
+  const bool of_torch = name.starts_with("torch.") && std::ranges::all_of(name, fits);
   return make_expr(of_torch ? Expr::Kind::name : Expr::Kind::string, in.span, std::move(name));
 }
 
@@ -200,7 +200,7 @@ Result<Expr> read_argument(const Part& part, const Span& span, const GraphTaker&
 
 Result<std::string> read_value_name(const Part& part) {
   std::string name = PW_TRY(part.text());
-  const bool taken = std::find(kModules.begin(), kModules.end(), name) != kModules.end();
+  const bool taken = std::ranges::find(kModules, name) != kModules.end();
   if (fx::is_word(name) && !taken) return name;
   return part.wrong(
       fmt::format("`{}` cannot name a value", printable(std::string_view(name).substr(0, 80))));

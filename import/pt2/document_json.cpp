@@ -68,8 +68,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool end_array() override { return close(); }
   bool end_object() override {
     auto& members = open_.back().json.members;
-    std::sort(members.begin(), members.end(),
-              [](const auto& a, const auto& b) { return a.name < b.name; });
+    std::ranges::sort(members, [](const auto& a, const auto& b) { return a.name < b.name; });
     const auto twice =
         std::adjacent_find(members.begin(), members.end(),
                            [](const auto& a, const auto& b) { return a.name == b.name; });

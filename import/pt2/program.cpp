@@ -44,7 +44,7 @@ Result<std::string> read_target(const Part& part) {
   std::string target = PW_TRY(part.text());
   const auto fits = [](unsigned char c) { return c == '.' || c == '_' || std::isalnum(c) != 0; };
   if (target.find('.') == std::string::npos || target.front() == '.' ||
-      !std::all_of(target.begin(), target.end(), fits))
+      !std::ranges::all_of(target, fits))
     return part.wrong(fmt::format("`{}` is not a function path",
                                   printable(std::string_view(target).substr(0, 120))));
   return target.starts_with("_operator.") ? target.substr(1) : target;
@@ -389,7 +389,7 @@ class ProgramReader {
       last.value = Expr(std::move(last.value.args.front()));
     child.forward.statements.push_back(std::move(last));
     const auto taken = [&](const fx::Module& other) { return other.name == child.name; };
-    while (std::any_of(parent.children.begin(), parent.children.end(), taken)) child.name += '_';
+    while (std::ranges::any_of(parent.children, taken)) child.name += '_';
     std::string name = child.name;
     parent.children.push_back(std::move(child));
     return name;

@@ -123,7 +123,7 @@ Applied apply_direct(const KnownCall& call) {
   if (!attributes) return std::optional<Results>();
   std::optional<std::vector<ValueId>> operands = operands_of(call, op);
   if (!operands) return std::optional<Results>();
-  return call.emit(op.name, *operands, std::move(*attributes));
+  return call.emit(op.name, *operands, *attributes);
 }
 
 bool unify_sizes(Emitter& emitter, Bound& bound, const Site& site) {

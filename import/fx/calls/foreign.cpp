@@ -38,9 +38,8 @@ ForeignValue foreign_value(const Dims& dims, const Value& value) {
       return {value.dim};
     case Value::Kind::other: return {Absent{}, text_of(value)};
     case Value::Kind::list:
-      if (!value.items.empty() && std::all_of(value.items.begin(), value.items.end(), [](auto& v) {
-            return v.kind == Value::Kind::tensor;
-          })) {
+      if (!value.items.empty() &&
+          std::ranges::all_of(value.items, [](auto& v) { return v.kind == Value::Kind::tensor; })) {
         std::vector<ValueId> tensors;
         for (const Value& item : value.items) tensors.push_back(item.tensor);
         return {std::move(tensors)};
@@ -63,7 +62,7 @@ void name_results(Emitter& emitter, const std::vector<NodeId>& nodes, const Resu
   for (NodeId node : nodes)
     for (std::size_t i = 0; i < graph.result_count(node); ++i) {
       const ValueId v = graph.result(node, i);
-      const auto it = std::find(results.begin(), results.end(), v);
+      const auto it = std::ranges::find(results, v);
       const auto at = static_cast<std::size_t>(it - results.begin());
       if (it != results.end() && at < wanted.size() && !wanted[at].name.empty())
         graph.rename(v, wanted[at].name);
@@ -91,8 +90,8 @@ Result<Results> build_item(const KnownCall& call) {
   }
   for (ValueId& result : results) {  // a name of its own for what is an argument as it came
     const NodeId maker = result.valid() ? graph.producer(result) : NodeId();
-    if (!result.valid() || (maker.valid() && std::find(built->nodes.begin(), built->nodes.end(),
-                                                       maker) != built->nodes.end()))
+    if (!result.valid() ||
+        (maker.valid() && std::ranges::find(built->nodes, maker) != built->nodes.end()))
       continue;
     Result<Results> same = call.emitter.emit("detach", {result}, {}, kUnnamed, call.site);
     if (!same) return same;

@@ -23,7 +23,7 @@ std::string_view reduction_of(std::string_view target, const Value* how) {
   if (target != "aten.scatter_reduce.two") return "set";
   static constexpr std::array kKnown{"sum", "prod", "amax", "amin", "mean"};
   if (!how || how->kind != Value::Kind::string) return {};
-  const auto known = std::find(kKnown.begin(), kKnown.end(), how->text);
+  const auto known = std::ranges::find(kKnown, how->text);
   return known == kKnown.end() ? std::string_view() : *known;
 }
 
@@ -48,7 +48,7 @@ std::optional<Chosen> chosen_axes(Maker& make, const Value* indices, std::size_t
   out.together = out.axes.back() - out.axes.front() + 1 == out.axes.size();
   out.order = out.axes;
   for (std::size_t i = 0; i < rank; ++i)
-    if (std::find(out.axes.begin(), out.axes.end(), i) == out.axes.end()) out.order.push_back(i);
+    if (std::ranges::find(out.axes, i) == out.axes.end()) out.order.push_back(i);
   return out;
 }
 
@@ -175,7 +175,7 @@ ValueId in_order(Maker& make, ValueId x, const std::vector<std::size_t>& to) {
   std::vector<std::size_t> now(to.size());
   std::iota(now.begin(), now.end(), std::size_t{0});
   for (std::size_t i = 0; i < to.size(); ++i) {
-    const auto j = static_cast<std::size_t>(std::find(now.begin(), now.end(), to[i]) - now.begin());
+    const auto j = static_cast<std::size_t>(std::ranges::find(now, to[i]) - now.begin());
     if (j == i) continue;
     std::swap(now[i], now[j]);
     x = make("transpose", {x},

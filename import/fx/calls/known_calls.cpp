@@ -78,8 +78,7 @@ bool same_literal(const Value& a, const Value& b) {
 // Returns true if inference contradicts a stated type, which is an error for any translation of the
 // call.
 bool contradicts(const Diagnostics& diagnostics) {
-  return std::any_of(diagnostics.begin(), diagnostics.end(),
-                     [](const Diagnostic& d) { return d.code == "PW0511"; });
+  return std::ranges::any_of(diagnostics, [](const Diagnostic& d) { return d.code == "PW0511"; });
 }
 
 // Returns why PyTorch raises for a number of the call; empty if it does not.
@@ -109,10 +108,8 @@ std::optional<Bound> bind(Graph& graph, const Mapping& mapping, const Arguments&
   for (std::size_t i = 0; i < arguments.positional.size(); ++i)
     out.values[i] = arguments.positional[i];
   for (const auto& [name, value] : arguments.keywords) {
-    auto of_name = [&](const Slot& p) {
-      return std::find(p.names.begin(), p.names.end(), name) != p.names.end();
-    };
-    auto it = std::find_if(mapping.parameters.begin(), mapping.parameters.end(), of_name);
+    auto of_name = [&](const Slot& p) { return std::ranges::find(p.names, name) != p.names.end(); };
+    auto it = std::ranges::find_if(mapping.parameters, of_name);
     if (it == mapping.parameters.end())
       return refuse(fmt::format("its table row does not accept argument {} = {}", name,
                                 shown(context, value)));

@@ -347,7 +347,7 @@ std::optional<std::vector<std::size_t>> listed_axes(Emitter& emitter, const Valu
   if (!listed && dim && dim->kind != Value::Kind::none) return std::nullopt;
   for (DimId d : listed.value_or(Shape())) {
     std::optional<std::size_t> axis = axis_of(emitter.dims().value(d), rank);
-    if (!axis || std::find(out.begin(), out.end(), *axis) != out.end()) return std::nullopt;
+    if (!axis || std::ranges::find(out, *axis) != out.end()) return std::nullopt;
     out.push_back(*axis);
   }
   for (std::size_t i = 0; i < rank && (!listed || listed->empty()); ++i) out.push_back(i);

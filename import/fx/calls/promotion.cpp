@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 #include <set>
 
 #include "base/try.hpp"

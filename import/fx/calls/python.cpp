@@ -51,8 +51,8 @@ bool named(std::string_view callee, std::string_view pattern) {
                                 : callee == pattern;
 }
 bool named_in(std::string_view callee, std::span<const std::string_view> patterns) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](std::string_view pattern) { return named(callee, pattern); });
+  return std::ranges::any_of(patterns,
+                             [&](std::string_view pattern) { return named(callee, pattern); });
 }
 
 const std::map<std::string_view, std::string_view> kInfix = {
@@ -225,8 +225,8 @@ bool PythonCalls::bookkeeping(const std::string& callee, const Arguments& argume
     return true;
   }
   std::string line = callee;
-  const auto text = std::find_if(args.begin(), args.end(),
-                                 [](const Value& v) { return v.kind == Value::Kind::string; });
+  const auto text =
+      std::ranges::find_if(args, [](const Value& v) { return v.kind == Value::Kind::string; });
   if (text != args.end()) line += fmt::format(" ({})", printable(text->text));
   if (!site.source.empty()) line += " at " + site.source;
   const std::optional<SizeConditions> needed = required(callee, arguments);
@@ -342,8 +342,7 @@ std::optional<Value> PythonCalls::number(std::string_view function, const std::v
     return integer(context_.dims, static_cast<std::int64_t>(x));
   };
   auto ints = [&] {
-    return std::all_of(of.begin(), of.end(),
-                       [](const Value& v) { return v.kind == Value::Kind::integer; });
+    return std::ranges::all_of(of, [](const Value& v) { return v.kind == Value::Kind::integer; });
   };
   if ((function == "max" || function == "min") && of.size() == 2 && ints()) {
     Value out = of[0];
@@ -449,7 +448,7 @@ Result<std::optional<Value>> PythonCalls::number_call(const std::string& callee,
     return Maybe(integer(context_.dims, static_cast<std::int64_t>(args[0].items.size())));
   if (std::optional<Value> out = number(name, args)) return Maybe(*out);
   if (name == "not" && args.size() == 1) return as_maybe(unary("not_", args[0], site));
-  const bool tensors = std::any_of(args.begin(), args.end(), is_tensor);
+  const bool tensors = std::ranges::any_of(args, is_tensor);
   if (!tensors) return Maybe(other("unknown"));
   return as_maybe(unknown_.keep(callee, arguments, site));
 }
@@ -503,7 +502,7 @@ Result<std::optional<Value>> PythonCalls::call(const std::string& callee,
     const bool casts = callee.ends_with("_enter_autocast") && args.size() > 2 &&
                        args[2].kind == Value::Kind::boolean && args[2].boolean;
     const std::string line = "an autocast region: its ops keep the types stated in the dump";
-    if (casts && std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end())
+    if (casts && std::ranges::find(report_.notes, line) == report_.notes.end())
       report_.notes.push_back(line);
     return Maybe(Value());
   }

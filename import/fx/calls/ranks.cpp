@@ -17,13 +17,13 @@ template <std::size_t N>
 const Expr* argument(const Expr& call, const Mapping& mapping,
                      const std::array<std::string_view, N>& names) {
   const auto is_named = [&](std::string_view name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+    return std::ranges::find(names, name) != names.end();
   };
   for (std::size_t i = 0; i < call.keywords.size(); ++i)
     if (is_named(call.keywords[i])) return &call.args[call.positional() + i];
   for (std::size_t i = 0; i < std::min(call.positional(), mapping.parameters.size()); ++i) {
     const auto& known = mapping.parameters[i].names;
-    if (std::any_of(known.begin(), known.end(), is_named)) return &call.args[i];
+    if (std::ranges::any_of(known, is_named)) return &call.args[i];
   }
   return nullptr;
 }

@@ -154,7 +154,7 @@ Applied convert_permute(const KnownCall& call) {
   std::vector<std::size_t> to;
   for (DimId d : *dims) {
     const auto axis = axis_of(call.dims().value(d), dims->size());
-    if (!axis || std::find(to.begin(), to.end(), *axis) != to.end()) return kNotThis;
+    if (!axis || std::ranges::find(to, *axis) != to.end()) return kNotThis;
     to.push_back(*axis);
   }
   return permuted(call, *x, to);
@@ -167,7 +167,7 @@ Applied permuted(const KnownCall& call, ValueId x, const std::vector<std::size_t
   std::vector<std::size_t> now(rank);
   std::iota(now.begin(), now.end(), std::size_t{0});
   for (std::size_t i = 0; i < rank; ++i) {
-    auto j = static_cast<std::size_t>(std::find(now.begin(), now.end(), to[i]) - now.begin());
+    auto j = static_cast<std::size_t>(std::ranges::find(now, to[i]) - now.begin());
     if (j == i) continue;
     std::swap(now[i], now[j]);
     swaps.emplace_back(i, j);
@@ -177,7 +177,7 @@ Applied permuted(const KnownCall& call, ValueId x, const std::vector<std::size_t
     NamedAttributes attributes = {{"dim0", static_cast<std::int64_t>(swaps[k].first)},
                                   {"dim1", static_cast<std::int64_t>(swaps[k].second)}};
     bool final = k + 1 == swaps.size();
-    Applied results = (final ? call : call.unnamed()).emit("transpose", {x}, std::move(attributes));
+    Applied results = (final ? call : call.unnamed()).emit("transpose", {x}, attributes);
     if (!results || final) return results;
     x = (*results)->front();
   }
@@ -203,12 +203,12 @@ Applied convert_slice(const KnownCall& call) {
     std::optional<std::int64_t> stride = call.integer("step");
     if (!src || !stride || *stride < 1) return kNotThis;
     if (*stride != 1) return strided_scatter(call, *x, *src, *axis, start, *stride);
-    return call.emit("slice_scatter", {*x, *src}, std::move(attributes));
+    return call.emit("slice_scatter", {*x, *src}, attributes);
   }
   std::optional<std::int64_t> step = call.integer("step");
   if (!step || *step < 1) return kNotThis;
   attributes.emplace_back("step", *step);
-  return call.emit("slice", {*x}, std::move(attributes));
+  return call.emit("slice", {*x}, attributes);
 }
 
 Applied convert_select(const KnownCall& call) {
@@ -232,7 +232,7 @@ Applied convert_select(const KnownCall& call) {
   NamedAttributes attributes = {{"dim", static_cast<std::int64_t>(*axis)},
                                 {"start", bound_of(dims, at)},
                                 {"end", bound_of(dims, end)}};
-  const Applied part = call.unnamed().emit("slice", {*x}, std::move(attributes));
+  const Applied part = call.unnamed().emit("slice", {*x}, attributes);
   if (!part) return part;
   shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*axis));
   return reshape_to(call, (*part)->front(), shape);
@@ -314,7 +314,7 @@ Applied convert_make(const KnownCall& call) {
     if (!value) return kNotThis;
     attributes.emplace_back("value", std::move(*value));
   }
-  Applied made = call.emit(call.bound.mapping->op, {}, std::move(attributes));
+  Applied made = call.emit(call.bound.mapping->op, {}, attributes);
   if (made) call.emitter.effects().add_maker((*made)->front());
   return made;
 }
@@ -394,7 +394,7 @@ Applied convert_reduce(const KnownCall& call) {
     NamedAttributes attributes = {{"dim", static_cast<std::int64_t>(axes[k])},
                                   {"keepdim", keepdim}};
     Applied results =
-        (final ? call : call.unnamed()).emit(call.bound.mapping->op, {*x}, std::move(attributes));
+        (final ? call : call.unnamed()).emit(call.bound.mapping->op, {*x}, attributes);
     if (!results || final) return results;
     x = (*results)->front();
   }

@@ -12,7 +12,7 @@ bool is_ellipsis(const Value& v) {
   return v.kind == Value::Kind::other && (v.text == "Ellipsis" || v.text == "...");
 }
 bool is_full(const Value& v) {
-  return is_slice(v) && std::all_of(v.items.begin(), v.items.end(), [](const Value& part) {
+  return is_slice(v) && std::ranges::all_of(v.items, [](const Value& part) {
            return part.kind == Value::Kind::none;
          });
 }
@@ -21,7 +21,7 @@ bool takes_dim(const Value& v) { return v.kind != Value::Kind::none && !is_ellip
 
 std::vector<Value> items_of(const Value& at) {
   const bool tuple = at.kind == Value::Kind::list && at.keys.empty() &&
-                     std::any_of(at.items.begin(), at.items.end(), [](const Value& v) {
+                     std::ranges::any_of(at.items, [](const Value& v) {
                        return v.kind != Value::Kind::integer && v.kind != Value::Kind::boolean;
                      });
   if (tuple) return at.items;
@@ -48,9 +48,9 @@ Value list_of(std::vector<Value> items) {
 Result<Value> Subscripts::get(const Value& x, const Value& at, const Site& site) {
   std::vector<Value> items = items_of(at);
   const Type* type = emitter_.type_of(x.tensor);
-  const auto taken = static_cast<std::size_t>(std::count_if(items.begin(), items.end(), takes_dim));
-  const auto ellipsis = std::find_if(items.begin(), items.end(), is_ellipsis);
-  const bool odd = std::any_of(items.begin(), items.end(), [](const Value& v) {
+  const auto taken = static_cast<std::size_t>(std::ranges::count_if(items, takes_dim));
+  const auto ellipsis = std::ranges::find_if(items, is_ellipsis);
+  const bool odd = std::ranges::any_of(items, [](const Value& v) {
     return v.kind == Value::Kind::string || v.kind == Value::Kind::real ||
            (v.kind == Value::Kind::other && !is_slice(v) && !is_ellipsis(v)) ||
            v.kind == Value::Kind::boolean;
@@ -110,14 +110,13 @@ Result<Value> Subscripts::get(const Value& x, const Value& at, const Site& site)
 Result<Value> Subscripts::set(const Value& x, const Value& at, const Value& to, const Site& site) {
   const Site plain{site.span, site.source, true, {}, {}};
   std::vector<Value> items = items_of(at);
-  const bool gathers = std::any_of(items.begin(), items.end(), [](const Value& v) {
+  const bool gathers = std::ranges::any_of(items, [](const Value& v) {
     return v.kind == Value::Kind::tensor || v.kind == Value::Kind::list;
   });
   if (x.kind != Value::Kind::tensor)
     return fail(site.span, "PW0508", "only items of tensors can be assigned");
-  const bool plain_gather = std::all_of(items.begin(), items.end(), [](const Value& v) {
-    return v.kind == Value::Kind::tensor || is_full(v);
-  });
+  const bool plain_gather = std::ranges::all_of(
+      items, [](const Value& v) { return v.kind == Value::Kind::tensor || is_full(v); });
   if (gathers && plain_gather && to.kind == Value::Kind::tensor) {
     for (Value& item : items)
       if (is_slice(item)) item = Value();

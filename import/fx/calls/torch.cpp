@@ -16,9 +16,9 @@ bool is_none(const Value& v) { return v.kind == Value::Kind::none; }
 
 bool holds_tensors(const Value& v) {
   return v.kind == Value::Kind::list && !v.items.empty() &&
-         std::all_of(v.items.begin(), v.items.end(),
-                     [](const Value& item) { return holds_tensor(item) || is_none(item); }) &&
-         std::any_of(v.items.begin(), v.items.end(), holds_tensor);
+         std::ranges::all_of(
+             v.items, [](const Value& item) { return holds_tensor(item) || is_none(item); }) &&
+         std::ranges::any_of(v.items, holds_tensor);
 }
 
 Value dtype_value(DType dtype) {
@@ -101,17 +101,17 @@ bool fits(const Schema& schema, const Arguments& arguments) {
       if (!fits(a, arguments.positional[i])) return false;
       continue;
     }
-    auto given = std::find_if(arguments.keywords.begin(), arguments.keywords.end(),
-                              [&](const auto& pair) { return pair.first == a.name; });
+    auto given = std::ranges::find_if(arguments.keywords,
+                                      [&](const auto& pair) { return pair.first == a.name; });
     if (given == arguments.keywords.end()) {
       if (!a.optional) return false;
     } else if (!fits(a, given->second)) {
       return false;
     }
   }
-  return std::all_of(arguments.keywords.begin(), arguments.keywords.end(), [&](const auto& pair) {
-    return std::any_of(schema.arguments.begin(), schema.arguments.end(),
-                       [&](const Schema::Argument& a) { return a.name == pair.first; });
+  return std::ranges::all_of(arguments.keywords, [&](const auto& pair) {
+    return std::ranges::any_of(schema.arguments,
+                               [&](const Schema::Argument& a) { return a.name == pair.first; });
   });
 }
 
@@ -132,8 +132,8 @@ std::vector<std::string_view> overloads(const std::string& name) {
 }
 
 std::optional<Value> take_keyword(Arguments& arguments, std::string_view name) {
-  auto it = std::find_if(arguments.keywords.begin(), arguments.keywords.end(),
-                         [&](const auto& pair) { return pair.first == name; });
+  auto it = std::ranges::find_if(arguments.keywords,
+                                 [&](const auto& pair) { return pair.first == name; });
   if (it == arguments.keywords.end()) return std::nullopt;
   Value out = std::move(it->second);
   arguments.keywords.erase(it);
@@ -253,9 +253,8 @@ std::string TorchCalls::overload_of(const std::string& name, const Arguments& ar
   for (std::string_view target : known->second) {
     std::optional<Schema> schema = find_schema(target);
     if (!schema || !fits(*schema, arguments)) continue;
-    const bool out =
-        std::any_of(schema->arguments.begin(), schema->arguments.end(),
-                    [](const Schema::Argument& a) { return a.keyword_only && a.written; });
+    const bool out = std::ranges::any_of(
+        schema->arguments, [](const Schema::Argument& a) { return a.keyword_only && a.written; });
     if (!out) return std::string(target);
   }
   return "";
@@ -508,8 +507,7 @@ Result<Value> TorchCalls::call(const std::string& given, bool method, Arguments 
     gather_tensors(arguments, it->second);
   if (name == "meshgrid" || name == "norm")
     std::erase_if(arguments.keywords, [](const auto& pair) { return is_none(pair.second); });
-  if (name == "chain_matmul" && args.size() > 1 &&
-      std::all_of(args.begin(), args.end(), holds_tensor))
+  if (name == "chain_matmul" && args.size() > 1 && std::ranges::all_of(args, holds_tensor))
     return chain_of_products(arguments, site);
   if (name == "squeeze" && args.size() == 2 && args[1].kind == Value::Kind::list)
     return calls_.call("aten.squeeze.dims", arguments, site);

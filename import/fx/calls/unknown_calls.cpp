@@ -140,8 +140,8 @@ std::vector<std::size_t> UnknownCalls::written_operands(const Skeleton& call,
     const bool no_tensor =
         typed_ && graph_.is_input(operand.tensor) && !emitter_.type_of(operand.tensor);
     const bool named =
-        unknown.arguments.empty() || std::find(unknown.arguments.begin(), unknown.arguments.end(),
-                                               call.keywords[i]) != unknown.arguments.end();
+        unknown.arguments.empty() ||
+        std::ranges::find(unknown.arguments, call.keywords[i]) != unknown.arguments.end();
     // An assumed write is limited to what can be expressed.
     const bool declared = schema || !unknown.arguments.empty() || (in_place && i == 0);
     if (!again && !no_tensor && named && (declared || versions_.can_be_written(operand.handle)))
@@ -214,11 +214,9 @@ Outputs UnknownCalls::opaque_results(const Site& site) const {
 // If an operand has the symbol, literals equal to its old count become the symbol too, because
 // there is no signature to consult.
 void UnknownCalls::make_symbolic(Outputs& wanted, std::string_view op, const Skeleton& call) {
-  const bool symbolic =
-      std::any_of(call.operands.begin(), call.operands.end(), [&](const Value& v) {
-        return emitter_.type_of(v.tensor) &&
-               emitter_.symbols().in(emitter_.type_of(v.tensor)->shape);
-      });
+  const bool symbolic = std::ranges::any_of(call.operands, [&](const Value& v) {
+    return emitter_.type_of(v.tensor) && emitter_.symbols().in(emitter_.type_of(v.tensor)->shape);
+  });
   for (Wanted& w : wanted) {
     if (!symbolic || w.type == Types::unknown()) continue;
     Type type = context_.types[w.type];
@@ -253,8 +251,8 @@ namespace {
 
 // Returns true if the schema names each result.
 bool lists_results(const std::optional<Schema>& schema) {
-  return schema && std::none_of(schema->results.begin(), schema->results.end(),
-                                [](const Schema::Result& r) { return r.list; });
+  return schema &&
+         std::ranges::none_of(schema->results, [](const Schema::Result& r) { return r.list; });
 }
 
 // Makes a tensor that is passed twice one tensor: a write to it is visible at both positions.

@@ -77,7 +77,7 @@ Applied convert_ir_norm(const KnownCall& call) {
     attributes.emplace_back("wide", true);
   }
   operands.push_back(*weight);
-  return call.emit(call.bound.mapping->op, operands, std::move(attributes));
+  return call.emit(call.bound.mapping->op, operands, attributes);
 }
 
 // Positions are one a row, also where the dump has another symbol for their number; heads may have
@@ -96,7 +96,7 @@ Applied convert_rotary(const KnownCall& call) {
   std::optional<std::vector<ValueId>> operands = operands_of(call, op);
   if (!attributes || !operands) return kNotThis;
   if (of_q.size() != rows.size() + 2 || of_k.size() != of_q.size())
-    return call.emit(op.name, *operands, std::move(*attributes));
+    return call.emit(op.name, *operands, *attributes);
 
   const auto flat = [&](ValueId x) {
     Shape shape = call.type_of(x)->shape;
@@ -135,7 +135,7 @@ Applied convert_attention(const KnownCall& call) {
     if (!width) return kNotThis;
     attributes->emplace_back("width", *width);
   }
-  return call.emit(op.name, *operands, std::move(*attributes));
+  return call.emit(op.name, *operands, *attributes);
 }
 
 // A product of quantised matrices: one scale for all, one a row or column, or one a block. Targets
@@ -171,7 +171,7 @@ Applied convert_scaled_product(const KnownCall& call) {
       ValueId y = PW_TRY(turned(**x));
       *x = y;
     }
-    return call.emit("block_scaled_mm", {*a, *b, *sa, *sb}, std::move(attributes));
+    return call.emit("block_scaled_mm", {*a, *b, *sa, *sb}, attributes);
   }
   for (std::optional<ValueId>* scale : {&sa, &sb}) {
     if (!call.type_of(**scale)->shape.empty()) continue;
@@ -179,7 +179,7 @@ Applied convert_scaled_product(const KnownCall& call) {
     if (!list) return list;
     *scale = (*list)->front();
   }
-  return call.emit("scaled_mm", {*a, *b, *sa, *sb}, std::move(attributes));
+  return call.emit("scaled_mm", {*a, *b, *sa, *sb}, attributes);
 }
 
 // Variance and mean along one axis, from deviations: var = sum((x - mean)^2) / (count -

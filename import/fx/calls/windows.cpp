@@ -109,7 +109,7 @@ Applied convert_movedim(const KnownCall& call) {
     std::vector<std::size_t> out;
     for (DimId d : shape.value_or(Shape())) {
       const auto axis = axis_of(call.dims().value(d), type->shape.size());
-      if (!axis || std::find(out.begin(), out.end(), *axis) != out.end()) return std::nullopt;
+      if (!axis || std::ranges::find(out, *axis) != out.end()) return std::nullopt;
       out.push_back(*axis);
     }
     return shape ? std::optional(out) : std::nullopt;

@@ -79,8 +79,7 @@ bool EqualSizes::narrow(DimId a, DimId b, std::int64_t most) {
   Dims& dims = context_.dims;
   std::vector<std::string> symbols = dims.symbols(a);
   for (std::string& symbol : dims.symbols(b))
-    if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end())
-      symbols.push_back(std::move(symbol));
+    if (std::ranges::find(symbols, symbol) == symbols.end()) symbols.push_back(std::move(symbol));
   if (symbols.size() != 1) return false;
   const auto fact = graph_.facts.symbols.find(symbols.front());
   if (fact == graph_.facts.symbols.end()) return false;
@@ -150,7 +149,7 @@ bool EqualSizes::same_size(DimId a, DimId b) {
   if (dims.prove(Compare::eq, a, b, graph_.facts) == Truth::yes) return true;
   const DimId apart = dims.sub(a, b);
   // Their difference may be that of two equal sizes, or a multiple of it.
-  return apart.valid() && std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& pair) {
+  return apart.valid() && std::ranges::any_of(pairs_, [&](const auto& pair) {
            const DimId zero = dims.sub(pair.first, pair.second);
            const bool known = !zero.valid() || dims.value(zero);
            const DimId times = known ? DimId() : dims.div(apart, zero);

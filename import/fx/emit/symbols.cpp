@@ -45,12 +45,11 @@ TypeId Symbols::renamed(TypeId type) {
 bool Symbols::in(DimId dim) const {
   if (old_.empty() || context_.dims.value(dim)) return false;
   std::vector<std::string> symbols = context_.dims.symbols(dim);
-  return std::any_of(symbols.begin(), symbols.end(),
-                     [&](const std::string& s) { return old_.contains(s); });
+  return std::ranges::any_of(symbols, [&](const std::string& s) { return old_.contains(s); });
 }
 
 bool Symbols::in(const Shape& shape) const {
-  return std::any_of(shape.begin(), shape.end(), [&](DimId dim) { return in(dim); });
+  return std::ranges::any_of(shape, [&](DimId dim) { return in(dim); });
 }
 
 std::vector<DimId> Symbols::standing_for(DimId literal) const {
@@ -70,8 +69,7 @@ DimId Symbols::product(const Shape& shape, std::size_t except) {
 
 bool Symbols::views(DimId total, const Shape& shape) {
   Dims& dims = context_.dims;
-  auto hole =
-      std::find_if(shape.begin(), shape.end(), [&](DimId d) { return dims.value(d) == -1; });
+  auto hole = std::ranges::find_if(shape, [&](DimId d) { return dims.value(d) == -1; });
   if (hole == shape.end()) return product(shape) == total;
   DimId rest = product(shape, static_cast<std::size_t>(hole - shape.begin()));
   if (!rest.valid() || dims.value(rest) == 0) return false;
@@ -128,8 +126,7 @@ std::optional<Shape> Symbols::fit_view(const Shape& from, const Shape& literal) 
   if (views(total, literal)) return literal;
   if (old_.empty()) return std::nullopt;
   if (std::optional<Shape> out = replace_equal(from, total, literal)) return out;
-  bool hole = std::any_of(literal.begin(), literal.end(),
-                          [&](DimId d) { return context_.dims.value(d) == -1; });
+  bool hole = std::ranges::any_of(literal, [&](DimId d) { return context_.dims.value(d) == -1; });
   return hole ? std::nullopt : solve_one(total, literal);
 }
 

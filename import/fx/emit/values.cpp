@@ -30,7 +30,7 @@ const std::map<std::string_view, DType> kTorchDTypes = {
 const Value* Bound::find(std::string_view parameter) const {
   for (std::size_t i = 0; i < mapping->parameters.size(); ++i) {
     const auto& names = mapping->parameters[i].names;
-    if (std::find(names.begin(), names.end(), parameter) != names.end())
+    if (std::ranges::find(names, parameter) != names.end())
       return values[i] ? &*values[i] : nullptr;
   }
   return nullptr;

@@ -277,8 +277,8 @@ std::string level(const GraphText& graph, const Function& function) {
     seen.typed += !s.type.empty();
   }
   if (graph.exported) return "torch.export's text";
-  if (std::any_of(function.parameters.begin(), function.parameters.end(),
-                  [](const Parameter& p) { return p.name.starts_with("tangents_"); }))
+  if (std::ranges::any_of(function.parameters,
+                          [](const Parameter& p) { return p.name.starts_with("tangents_"); }))
     return "AOT autograd's joint or backward graph";
   const bool dynamo = seen.python > 0;
   if (seen.typed == 0)

@@ -3,7 +3,6 @@
 #include <charconv>
 #include <limits>
 #include <map>
-#include <variant>
 
 #include <boost/spirit/home/x3.hpp>
 

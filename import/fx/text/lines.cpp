@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <variant>
 
 #include "base/characters.hpp"
 #include "base/try.hpp"

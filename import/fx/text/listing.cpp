@@ -228,8 +228,8 @@ std::string callee_of(std::string_view target) {
   if (target.starts_with("<function ")) return "torch.nn.functional." + word_after("<function ");
   if (target.starts_with("_operator.")) return std::string(target.substr(1));
   if (target.starts_with("builtins.")) return std::string(target.substr(9));
-  const bool path = std::count(target.begin(), target.end(), '.') >= 2 ||
-                    target.find("::") != std::string_view::npos;
+  const bool path =
+      std::ranges::count(target, '.') >= 2 || target.find("::") != std::string_view::npos;
   for (std::string_view known : {"torch.", "operator.", "math.", "builtins."})
     if (target.starts_with(known)) return std::string(target);
   return path ? "torch.ops." + std::string(target) : std::string(target);

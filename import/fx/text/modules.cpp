@@ -1,7 +1,6 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <variant>
 
 #include "base/strings.hpp"
 #include "base/try.hpp"
