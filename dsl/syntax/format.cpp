@@ -32,14 +32,6 @@ Layout format_item(const FormatContext&, const ast::Extern& e) {
   return {e.span, text};
 }
 
-Layout format_item(const FormatContext& context, const ast::OpItem& op) {
-  return format_op(context, op);
-}
-
-Layout format_item(const FormatContext& context, const ast::ForeignItem& f) {
-  return format_foreign(context, f);
-}
-
 /// Aligns the cells of each row in columns, and joins them into its first.
 void align(std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
@@ -162,28 +154,6 @@ Layout format_item(const FormatContext& context, const ast::Pattern& p) {
   return out;
 }
 
-Layout format_item(const FormatContext& context, const ast::Pass& pass) {
-  return format_pass(context, pass);
-}
-Layout format_item(const FormatContext& context, const ast::Pipeline& pipeline) {
-  return format_pipeline(context, pipeline);
-}
-Layout format_item(const FormatContext& context, const ast::Split& split) {
-  return format_split(context, split);
-}
-Layout format_item(const FormatContext& context, const ast::Capture& capture) {
-  return format_capture(context, capture);
-}
-Layout format_item(const FormatContext& context, const ast::Explore& explore) {
-  return format_explore(context, explore);
-}
-Layout format_item(const FormatContext& context, const ast::Test& test) {
-  return format_test(context, test);
-}
-Layout format_item(const FormatContext& context, const ast::GraphItem& graph) {
-  return format_graph(context, graph);
-}
-
 // ---- ops
 
 std::string operand(const FormatContext& context, const OperandDecl& o) {
@@ -219,7 +189,7 @@ std::string results(const FormatContext& context, const ast::OpItem& op) {
 
 }  // namespace
 
-Layout format_op(const FormatContext& context, const ast::OpItem& op) {
+Layout format_item(const FormatContext& context, const ast::OpItem& op) {
   const auto operands = [&](const OperandDecl& o) { return operand(context, o); };
   const auto attributes = [&](const ast::AttributeDecl& a) { return attribute(context, a); };
   Layout out{op.span, "op " + print_path(op.name) + "(" +

@@ -12,15 +12,15 @@ struct FormatContext {
   std::string_view text;
 };
 
-Layout format_op(const FormatContext& context, const ast::OpItem& op);
-Layout format_foreign(const FormatContext& context, const ast::ForeignItem& item);
-Layout format_graph(const FormatContext& context, const ast::GraphItem& graph);
-Layout format_test(const FormatContext& context, const ast::Test& test);
-Layout format_pass(const FormatContext& context, const ast::Pass& pass);
-Layout format_pipeline(const FormatContext& context, const ast::Pipeline& pipeline);
-Layout format_split(const FormatContext& context, const ast::Split& split);
-Layout format_explore(const FormatContext& context, const ast::Explore& explore);
-Layout format_capture(const FormatContext& context, const ast::Capture& capture);
+Layout format_item(const FormatContext& context, const ast::OpItem& op);
+Layout format_item(const FormatContext& context, const ast::ForeignItem& item);
+Layout format_item(const FormatContext& context, const ast::GraphItem& graph);
+Layout format_item(const FormatContext& context, const ast::Test& test);
+Layout format_item(const FormatContext& context, const ast::Pass& pass);
+Layout format_item(const FormatContext& context, const ast::Pipeline& pipeline);
+Layout format_item(const FormatContext& context, const ast::Split& split);
+Layout format_item(const FormatContext& context, const ast::Explore& explore);
+Layout format_item(const FormatContext& context, const ast::Capture& capture);
 
 std::vector<Layout> statement_lines(const FormatContext& context,
                                     const std::vector<Statement>& statements);

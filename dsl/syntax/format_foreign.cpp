@@ -22,7 +22,7 @@ std::string parameter(const FormatContext& context, const ast::ForeignItem::Para
 
 }  // namespace
 
-Layout format_foreign(const FormatContext& context, const ast::ForeignItem& f) {
+Layout format_item(const FormatContext& context, const ast::ForeignItem& f) {
   std::vector<std::string> parameters, guards;
   for (const auto& p : f.parameters) parameters.push_back(parameter(context, p));
   for (const Expr& guard : f.where) guards.push_back(print(guard, &context.sources));

@@ -140,7 +140,7 @@ void add_expectations(const FormatContext& context, const std::vector<ast::Expec
   for (std::size_t i = 0; i < list.size(); ++i) {
     const ast::Expectation& e = list[i];
     if (e.kind == ast::Expectation::Kind::graph) {
-      Layout graph = format_graph(context, e.graph[0]);
+      Layout graph = format_item(context, e.graph[0]);
       graph.text = "expect " + graph.text;
       graph.close += because(e);
       out.push_back(std::move(graph));
@@ -163,14 +163,14 @@ std::string apply(const FormatContext& context, const ast::Test& test) {
 
 }  // namespace
 
-Layout format_pass(const FormatContext& context, const ast::Pass& pass) {
+Layout format_item(const FormatContext& context, const ast::Pass& pass) {
   const bool open = is_open_sequence(context, pass.strategy);
   return {pass.span,
           "pass " + print_name(pass.name) + " = " +
               (open ? sequence(context, pass.strategy.parts) : strategy(context, pass.strategy))};
 }
 
-Layout format_pipeline(const FormatContext& context, const ast::Pipeline& pipeline) {
+Layout format_item(const FormatContext& context, const ast::Pipeline& pipeline) {
   Layout out{pipeline.span, "pipeline " + print_name(pipeline.name) + " {"};
   out.block = true;
   out.separator = " ";
@@ -185,7 +185,7 @@ Layout format_pipeline(const FormatContext& context, const ast::Pipeline& pipeli
   return out;
 }
 
-Layout format_split(const FormatContext& context, const ast::Split& split) {
+Layout format_item(const FormatContext& context, const ast::Split& split) {
   Layout out{split.span, "split " + print_name(split.name) + " {"};
   out.block = true;
   for (const ast::Split::At& at : split.at) {
@@ -197,7 +197,7 @@ Layout format_split(const FormatContext& context, const ast::Split& split) {
   return out;
 }
 
-Layout format_capture(const FormatContext&, const ast::Capture& capture) {
+Layout format_item(const FormatContext&, const ast::Capture& capture) {
   Layout out{capture.span, "capture {"};
   out.block = true;
   std::vector<std::string> sizes;
@@ -243,7 +243,7 @@ std::string explore_clause(const FormatContext& context, const ast::Explore::Cla
 
 }  // namespace
 
-Layout format_explore(const FormatContext& context, const ast::Explore& explore) {
+Layout format_item(const FormatContext& context, const ast::Explore& explore) {
   Layout out{explore.span, "explore " + print_name(explore.name) + " {"};
   out.block = true;
   for (const ast::Explore::Clause& clause : explore.clauses)
@@ -251,12 +251,12 @@ Layout format_explore(const FormatContext& context, const ast::Explore& explore)
   return out;
 }
 
-Layout format_graph(const FormatContext& context, const ast::GraphItem& graph) {
+Layout format_item(const FormatContext& context, const ast::GraphItem& graph) {
   Layout out{graph.span, "graph " + (graph.name.empty() ? "" : print_name(graph.name) + " ") + "{"};
   out.block = true;
   for (const auto& [name, fact] : graph.symbols)
     out.parts.push_back({{}, print_symbol(name, fact)});
-  for (const ast::OpItem& op : graph.ops) out.parts.push_back(format_op(context, op));
+  for (const ast::OpItem& op : graph.ops) out.parts.push_back(format_item(context, op));
   add_inputs(context, graph.inputs, out.parts);
   for (const ast::GraphItem::Node& n : graph.nodes)
     out.parts.push_back({n.statement.span, node(context, n)});
@@ -269,11 +269,11 @@ Layout format_graph(const FormatContext& context, const ast::GraphItem& graph) {
   return out;
 }
 
-Layout format_test(const FormatContext& context, const ast::Test& test) {
+Layout format_item(const FormatContext& context, const ast::Test& test) {
   Layout out{test.span, "test " + print_name(test.name) + " {"};
   out.block = true;
   if (!test.file.empty()) out.parts.push_back({{}, "graph " + quote(test.file)});
-  for (const ast::GraphItem& graph : test.graph) out.parts.push_back(format_graph(context, graph));
+  for (const ast::GraphItem& graph : test.graph) out.parts.push_back(format_item(context, graph));
   if (!test.apply.empty()) out.parts.push_back({test.apply[0].second, apply(context, test)});
   add_expectations(context, test.expectations, out.parts);
   return out;
