@@ -264,10 +264,9 @@ DimId Dims::mod(DimId a, DimId b) {
 namespace {
 
 /// Builds a dim again from its terms, so that quotients and extremes simplify. `factor_of` returns
-/// the new value of an atom.
+/// the new value of an atom. `terms` is a copy, because interning may move the table.
 template <class FactorOf>
-DimId with_factors(Dims& dims, const Polynomials::Polynomial& of, const FactorOf& factor_of) {
-  const Polynomials::Polynomial terms = of;  // interning may move the table
+DimId with_factors(Dims& dims, Polynomials::Polynomial terms, const FactorOf& factor_of) {
   DimId sum = dims.constant(0);
   for (const auto& [m, c] : terms) {
     DimId term = dims.constant(c);

@@ -69,6 +69,9 @@ Result<bool> to_common_type(Emitter& emitter, std::string_view target, Arguments
 /// Returns the number that fills a tensor of the dtype: a negative one wraps around in u8. Nothing
 /// if PyTorch rejects the number.
 std::optional<Attribute> fill_of(const Dims& dims, const Value& number, DType dtype);
+/// Replaces every stride-th element of an axis from `start` on by those of `src`.
+Applied strided_scatter(const KnownCall& call, ValueId x, ValueId src, std::size_t axis,
+                        DimId start, std::int64_t stride);
 /// Makes axis to[i] axis i; the last of the exchanges has the name.
 Applied permuted(const KnownCall& call, ValueId x, const std::vector<std::size_t>& to);
 /// Makes axis to[i] axis i.

@@ -3,7 +3,6 @@
 #include "import/fx/emit/put_back.hpp"
 
 namespace pw::fx {
-namespace {
 
 // Every stride-th element replaced.
 Applied strided_scatter(const KnownCall& call, ValueId x, ValueId src, std::size_t axis,
@@ -14,8 +13,6 @@ Applied strided_scatter(const KnownCall& call, ValueId x, ValueId src, std::size
                                           start, stride, call.site));
   return call.emit("clone", {whole});
 }
-
-}  // namespace
 
 // narrow(x, dim, start, length) is the slice from `start` on.
 Applied convert_narrow(const KnownCall& call) {
