@@ -337,11 +337,11 @@ TEST_CASE("runner: a view that is not its operand byte for byte has its own plac
 }
 
 TEST_CASE("weights: a seed of random numbers belongs to a sequence", "[backends]") {
-  const Graph graph = graph_of(R"(graph g { symbol n in 1..8 tokens
+  const Graph graph = graph_of(R"(symbol n in 1..8 tokens
     in x: bf16[n, 4], seeds: i64[n], at: i64[n]
     y = sample_token(x, seeds, at)
     out y
-})");
+)");
   Weights weights(graph, 1);
   CHECK(weights.role("seeds") == InputRole::seed);
   const auto seeds = [&](const Step& step) {

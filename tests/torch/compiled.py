@@ -296,7 +296,9 @@ class Parts(Case):
 
 class Borrowed(Case):
     def test_products_and_attention_have_pytorchs_bits(self):
-        """Products and attention of bf16, and batches of f32 products, run in the kernels that eager calls run in."""
+        """Without measurements, products and attention of bf16, and batches of f32 products, run in the kernels that eager calls run in."""
+        torch.use_deterministic_algorithms(True)
+        self.addCleanup(torch.use_deterministic_algorithms, False)
         head = torch.randn(2, 4, 96, 64, dtype=torch.bfloat16)
         a, b, bias = (torch.randn(*shape, dtype=torch.bfloat16) for shape in ((48, 80), (80, 64), (64,)))
         for function, *inputs in (

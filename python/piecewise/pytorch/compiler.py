@@ -27,7 +27,7 @@ from .checks import keep_checks, with_eager_errors
 from .decompositions import decompositions, use_functional_ops
 from .devices import device_of, engine_of
 from .norms import keep_norms, restore_norms
-from .options import FROZEN, Options
+from .options import FROZEN, GROUPED, Options
 from .out_arguments import OutArguments
 from .reports import GraphReport, Served, _graphs, origin
 from .saving import Portable, saved_graph
@@ -94,7 +94,7 @@ def _write_page(folder: str, report: GraphReport) -> None:
 
 def rules_of(options: Options, session: _piecewise.Session) -> _piecewise.Rules:
     """Returns the rules of the options. Raises Error for user mistakes, which must not cause a silent fallback to PyTorch."""
-    rules = session.rules([*options.rules, *([FROZEN] if options.frozen else [])])
+    rules = session.rules([*options.rules, GROUPED, *([FROZEN] if options.frozen else [])])
     for what, name, names in (
         ("pipeline", options.pipeline, ["", *rules.pipelines]),
         ("backend", options.backend, ["auto", *(engine["name"] for engine in _piecewise.engines())]),

@@ -14,6 +14,7 @@ Sizes = t.Optional[t.Tuple[int, ...]]
 
 _CHOICES = {"driver": ("cuda", "host"), "capture": ("none", "torch", "piecewise"), "outputs": ("copied", "static")}
 FROZEN = "frozen"  # the rules for frozen weights, and their pipeline
+GROUPED = "grouped_attention"  # the rules for attention on the CPU, and their pipeline
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,7 +23,7 @@ from .counter import compilation_counter
 from .devices import OnDevice, device_of, engine_of, open_device
 from .frozen import FrozenWeights
 from .hosted import HostCalls
-from .options import FROZEN, Options
+from .options import FROZEN, GROUPED, Options
 from .padding import Padding
 from .partition import Part, Partition
 from .pieces import Piece
@@ -40,8 +40,10 @@ _NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 def pipelines(options: Options, engine: str) -> t.List[str]:
-    """Returns the pipelines of a graph; the rules for frozen weights make ops of the backend `cpu`."""
-    return [name for name in (options.pipeline, FROZEN if options.frozen and engine == "cpu" else "") if name]
+    """Returns the pipelines of a graph; those of grouped attention and of frozen weights make ops of the backend `cpu`."""
+    if engine != "cpu":
+        return [options.pipeline] if options.pipeline else []
+    return [*([options.pipeline, GROUPED] if options.pipeline else []), *([FROZEN] if options.frozen else [])]
 
 
 @dataclasses.dataclass
