@@ -6,13 +6,15 @@ compare.py --profile […]                  a table of times by class of op, whi
 
 Inductor and Piecewise may keep weights in a form of their own, as ONNX Runtime always does: Inductor's `freezing`, Piecewise's `frozen`; with --open neither
 does. Each model and number of threads has five processes: each peer's compilation with empty caches, each again with the caches of the first, and one with
-timed calls. Exit codes: 0 ok, 1 numbers differ, 77 PyTorch is missing.
+timed calls. --output keeps the parts of other processors. Exit codes: 0 ok, 1 numbers differ, 77 PyTorch is missing.
 """
 import argparse
+import datetime
 import json
 import math
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -80,22 +82,41 @@ def verdict(whole):
     least = min(whole, key=lambda row: ratio(row, "inductor") or math.inf, default=None)
     of = {peer: mean(ratio(row, peer) for row in whole) or 0 for peer in ("inductor", "onnxruntime")}
     slowest = ratio(least, "inductor") or 0 if least else 0
-    named = f" ({least['model']}, {least['threads']} threads)" if least else ""
+    slowest_eager = min((ratio(row, "eager") or 0 for row in whole), default=0)
+    named = f" ({least['model']}, {least['dtype']}, {least['threads']} threads)" if least else ""
     requested = [
         (f"{len({row['model'] for row in whole})} models count, of at least 5", len({row["model"] for row in whole}) >= 5),
-        (f"{of['inductor']:.3f} × Inductor, of at least 1", of["inductor"] >= 1),
-        (f"none below 0.85 × Inductor: {slowest:.2f}{named}", slowest >= 0.85),
+        (f"{of['inductor']:.3f} × Inductor, of at least 1.1", of["inductor"] >= 1.1),
+        (f"none below 0.95 × Inductor: {slowest:.2f}{named}", slowest >= 0.95),
+        (f"none below 1 × eager: {slowest_eager:.2f}", slowest_eager >= 1),
         (f"{of['onnxruntime']:.3f} × ONNX Runtime, of at least 1", of["onnxruntime"] >= 1),
     ]
     return [f"* {'holds' if holds else '**falls short**'}: {what}" for what, holds in requested]
 
 
+def processor():
+    """Returns the name, family, and model of the processor, and the number of cores."""
+    words = dict(map(str.strip, line.split(":", 1)) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)
+    numbers = ", ".join(f"{key} {words[name]}" for key, name in (("family", "cpu family"), ("model", "model")) if name in words)
+    name = words.get("model name", platform.machine())
+    return f"{name}{f' ({numbers})' if numbers else ''}, {os.cpu_count()} cores"
+
+
+def with_part(page, part):
+    """Returns a page with a part, in place of the part with the same title if there is one."""
+    head, *parts = re.split(r"^(?=## )", page, flags=re.M)
+    title = part.partition("\n")[0]
+    at = next((i for i, one in enumerate(parts) if one.partition("\n")[0] == title), len(parts))
+    parts[at : at + 1] = [part.rstrip() + "\n\n"]
+    return (head + "".join(parts)).rstrip() + "\n"
+
+
 def table(rows, version, frozen):
     whole = [row for row in rows if "seconds" in row and row["taken"] >= 0.95 * row["ops"]]
     lines = [
-        "# Models through torch.compile",
+        f"## {processor()}",
         "",
-        f"`./dev bench torch`, on {platform.machine()}, {os.cpu_count()} cores, PyTorch {version}. Random weights, batch 1; times of a call are medians of calls that",
+        f"PyTorch {version}, {datetime.date.today()}. Random weights, batch 1; times of a call are medians of calls that",
         "took turns, in ms; × is the peer's time over Piecewise's, so above 1 Piecewise is faster. Compile and warm are seconds to the first result, with empty",
         "caches and with what an earlier process has left in them, each in a process of its own. "
         + (
@@ -148,7 +169,7 @@ def main():
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
     parser.add_argument("--env", type=Path, default=ROOT / "build/torch-env")
     parser.add_argument("--base", default="/usr/bin/python3")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, help="a page, of which the part for this processor is replaced")
     arguments = parser.parse_args()
     python, version = torch_python(arguments.env, arguments.base)
     if python is None:
@@ -173,11 +194,12 @@ def main():
     with tempfile.TemporaryDirectory() as caches:
         matcher = [str(python), str(ROOT / "bench/torch/matcher.py")]
         done = subprocess.run(matcher, env=environment_of(arguments.build, caches, "1"), capture_output=True, text=True)
-    text += "\n## Pattern matching\n\n" + (done.stdout or done.stderr[-200:])
+    matching = "## Pattern matching\n\n" + (done.stdout or done.stderr[-200:])
     wrong += ["matcher.py"] if done.returncode else []
-    print(text)
+    print(text + "\n" + matching)
     if arguments.output:
-        arguments.output.write_text(text, encoding="utf-8")
+        page = arguments.output.read_text(encoding="utf-8") if arguments.output.exists() else "# Models through torch.compile\n\n"
+        arguments.output.write_text(with_part(with_part(page, text), matching), encoding="utf-8")
     for one in wrong:
         print(f"WRONG: {one}", file=sys.stderr)
     return 1 if wrong else 0
