@@ -319,14 +319,13 @@ Status run_convolution(Call& call) {
 /// Convolves bf16 by oneDNN, or in f32, whichever is faster.
 Status convolve_bf16(Call& call) {
   static constexpr std::array<std::string_view, 2> kKernels{kOwnKernel, "oneDNN"};
-  const Array y = call.result();
   const Convolution c =
-      convolution_of(call, call.operand(0).extents, call.operand(1).extents, y.extents);
+      convolution_of(call, call.operand(0).extents, call.operand(1).extents, call.extents[0]);
   Status status;
   run_fastest(class_of(c, "convolution of bf16"), kKernels, [&](std::size_t i) {
     if (i == 1)
       return lent_convolution(c, call.operand(0), call.operand(1),
-                              has_bias(call) ? &call.operand(2) : nullptr, y);
+                              has_bias(call) ? &call.operand(2) : nullptr, call.result());
     status = run_convolution<float>(call);
     return true;
   });

@@ -67,7 +67,13 @@ TEST_CASE("row program: layout is index arithmetic", "[rowprogram]") {
   const Subject joined = subject(
       context, "g", "graph { in x: bf16[n, 3, 8]  y = reshape(x){shape = [n, 24]}  out y }");
   REQUIRE(joined.program);
-  CHECK(rows::print(*joined.program).find("% ") != std::string::npos);
+  CHECK(rows::print(*joined.program).find("% ") == std::string::npos);  // the same place
+  const Subject turned =
+      subject(context, "g",
+              "graph { in x: bf16[n, 3, 8]  t = transpose(x){dim0 = 1, dim1 = 2}  y = reshape(t)"
+              "{shape = [n, 24]}  out y }");
+  REQUIRE(turned.program);
+  CHECK(rows::print(*turned.program).find("% ") != std::string::npos);
 }
 
 TEST_CASE("row program: several leading dims are one row index", "[rowprogram]") {
