@@ -405,6 +405,7 @@ void add_compiled(py::module_& module) {
       },
       py::arg("most"), py::arg("openmp") = "",
       "Limits the number of threads; they are those of a loaded OpenMP runtime, or its own.");
+  // NOLINTNEXTLINE(bugprone-unused-raii): it registers the class
   py::class_<Frozen, std::shared_ptr<Frozen>>(module, "Frozen",
                                               "Snapshot of the weights of a compiled graph.");
   py::class_<Compiled>(module, "Compiled",

@@ -57,13 +57,13 @@ bool join_narrow_rows(Graph& alone) {
   for (std::size_t i = 0; i < alone.outputs().size(); ++i) {
     const ValueId v = alone.outputs()[i];
     const Type type = context.types[alone.type(v)];
-    Shape shape = joined(context, type.shape);
+    const Shape shape = joined(context, type.shape);
     if (shape == type.shape) continue;
     NodeSpec spec;
     spec.op = reshape;
     spec.operands = {v};
     spec.attributes = context.attributes.intern({{context.strings.intern("shape"), shape}});
-    spec.results = {{context.types.get(type.dtype, std::move(shape)), ""}};
+    spec.results = {{context.types.get(type.dtype, shape), ""}};
     alone.set_output(i, alone.result(alone.add_node(spec)));
     any = true;
   }

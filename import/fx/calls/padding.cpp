@@ -458,7 +458,7 @@ Applied convert_convolution(const KnownCall& call) {
                                 {"groups", count.value_or(1)}};
   const std::optional<ValueId> bias = tensor_of(call.find("bias"));
   return make.done(
-      make("convolution", {*x, *w, bias.value_or(ValueId())}, std::move(attributes), call.wanted));
+      make("convolution", {*x, *w, bias.value_or(ValueId())}, attributes, call.wanted));
 }
 
 }  // namespace pw::fx

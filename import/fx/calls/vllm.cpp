@@ -91,7 +91,7 @@ Applied convert_rotary(const KnownCall& call) {
               of_k = call.type_of(*k)->shape;
   if (rows.size() == 1 && !of_q.empty())
     make_equal(call.emitter, rows[0], of_q[0], call.bound.mapping->target);
-  Op op = call.op();
+  const Op& op = call.op();
   std::optional<NamedAttributes> attributes = attributes_of(call, op);
   std::optional<std::vector<ValueId>> operands = operands_of(call, op);
   if (!attributes || !operands) return kNotThis;
@@ -110,7 +110,7 @@ Applied convert_rotary(const KnownCall& call) {
     (*operands)[i] = (*rows_of_heads)->front();
   }
   Results turned =
-      PW_TRY(call.emitter.emit(op.name, *operands, std::move(*attributes), Outputs(2), call.site));
+      PW_TRY(call.emitter.emit(op.name, *operands, *attributes, Outputs(2), call.site));
   Results out;
   for (std::size_t i = 0; i < 2; ++i) {
     Outputs one = {call.name_of(i)};
@@ -123,7 +123,7 @@ Applied convert_rotary(const KnownCall& call) {
 
 // Reads what only the output buffer determines: its dtype, if not the query's, and its width.
 Applied convert_attention(const KnownCall& call) {
-  Op op = call.op();
+  const Op& op = call.op();
   const auto [buffer, out] = call.tensor("output");
   std::optional<NamedAttributes> attributes = attributes_of(call, op);
   std::optional<std::vector<ValueId>> operands = operands_of(call, op);
@@ -201,8 +201,8 @@ Applied convert_var_mean_of_axis(const KnownCall& call) {
   const bool narrow = dtype != DType::f32 && dtype != DType::f64;
 
   const auto one = [&](std::string_view op, const std::vector<ValueId>& operands,
-                       NamedAttributes attributes, const Outputs& names) -> Result<ValueId> {
-    return PW_TRY(call.emitter.emit(op, operands, std::move(attributes), names, call.site)).front();
+                       const NamedAttributes& attributes, const Outputs& names) -> Result<ValueId> {
+    return PW_TRY(call.emitter.emit(op, operands, attributes, names, call.site)).front();
   };
   const auto over_axis = [&](bool keep) -> NamedAttributes {
     return {{"dim", at}, {"keepdim", keep}};
