@@ -41,8 +41,8 @@ using MeasurementStore =
 /// Measures from now on; an empty function: the first kernel in order runs from now on.
 void measure_kernels(MeasurementStore store);
 
-/// Times of a class, the fastest kernel first; none if the processor was too busy for a measurement,
-/// so that the first kernel in order runs.
+/// Times of a class, the fastest kernel first; none if the processor was too busy for a
+/// measurement, so that the first kernel in order runs.
 struct KernelChoice {
   struct Time {
     std::string kernel;
