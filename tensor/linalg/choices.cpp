@@ -15,6 +15,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include "tensor/parallel.hpp"
@@ -102,8 +103,7 @@ class Timed {
     refused_ = !kernels(kernel);
     const double now =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const bool is_first = least_any_ == kNever;  // it allocates, and loads code
-    least_any_ = std::min(least_any_, now);
+    const bool is_first = !std::exchange(ran_, true);  // it allocates, and loads code
     if (static_cast<double>(lost_cores() - lost) > now / kBetweenLosses) return;
     if (is_first && now < kLongCall) return;
     ++runs_;
@@ -119,10 +119,9 @@ class Timed {
   [[nodiscard]] double least() const { return least_; }
 
  private:
-  static constexpr double kNever = std::numeric_limits<double>::infinity();
-  bool refused_ = false;
+  bool refused_ = false, ran_ = false;
   int runs_ = 0;
-  double least_ = kNever, least_any_ = kNever;
+  double least_ = std::numeric_limits<double>::infinity();
 };
 
 /// Runs all kernels in rounds. Returns the times of those that take the operands, the least first;
@@ -162,6 +161,10 @@ struct Measuring {
 /// The choices of this process. A class is measured by one thread, the others wait for it.
 class Choices {
  public:
+  Choices() = default;
+  /// Copies the choices of `before`, whose readers are excluded.
+  explicit Choices(const Choices& before, bool active) : active_(active), known_(before.known_) {}
+
   void use(MeasurementStore store) {
     const std::lock_guard<std::mutex> lock(measuring_);
     active_ = static_cast<bool>(store);
@@ -188,6 +191,9 @@ class Choices {
     known_[key] = {chosen, std::move(text)};
     return chosen;
   }
+
+  void exclude_readers() { reading_.lock(); }
+  void admit_readers() { reading_.unlock(); }
 
   [[nodiscard]] std::vector<KernelChoice> all() const {
     const std::shared_lock<std::shared_mutex> lock(reading_);
@@ -218,9 +224,27 @@ class Choices {
   std::map<ClassKey, Known> known_;
 };
 
+std::atomic<Choices*>& choices_of_process() {
+  static std::atomic<Choices*> one = nullptr;
+  return one;
+}
+
+/// A forked process keeps what was measured, but not the thread that may hold the lock of
+/// measurements. It measures again when it calls measure_kernels().
+void replace_choices() {
+  const Choices& before = *choices_of_process();
+  choices_of_process() = new Choices(before, before.active());
+}
+
 Choices& choices() {
-  static auto* const one = new Choices;  // calls may run until the process ends
-  return *one;
+  static const bool made = [] {
+    choices_of_process() = new Choices;  // calls may run until the process ends
+    return ::pthread_atfork([] { choices_of_process().load()->exclude_readers(); },
+                            [] { choices_of_process().load()->admit_readers(); },
+                            replace_choices) == 0;
+  }();
+  (void)made;
+  return *choices_of_process();
 }
 
 }  // namespace
