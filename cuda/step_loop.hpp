@@ -53,7 +53,7 @@ class StepLoop {
   Status cancel();
   void allow() { cancelled_ = false; }
   [[nodiscard]] bool cancelled() const { return cancelled_; }
-  /// Returns why there is no loop, although the task wants loops; empty: there is one.
+  /// Returns why the task has no loop although it requested one; empty if it has one.
   [[nodiscard]] const std::string& reason() const { return reason_; }
 
  private:

@@ -1,4 +1,4 @@
-// What the benchmark programs of this folder share: their options, drivers, and pages.
+// Options, drivers, and pages of the benchmark programs in this folder.
 #pragma once
 
 #include <cstdlib>
