@@ -157,6 +157,8 @@ void use_threads(std::int64_t most, TeamRunner runner) {
   if (!team().forked) team().runner = std::move(runner);
 }
 
+bool in_forked_process() { return team().forked; }
+
 TeamRunner openmp_threads(const std::string& library) {
   using Parallel = void(void (*)(void*), void*, unsigned, unsigned);
   using Number = int();

@@ -28,6 +28,10 @@ void use_threads(std::int64_t most, TeamRunner runner = {});
 /// (https://gcc.gnu.org/onlinedocs/libgomp); empty if it is not loaded or lacks it.
 [[nodiscard]] TeamRunner openmp_threads(const std::string& library);
 
+/// Returns true in a process forked after the first use of this module. Threads of other libraries,
+/// such as OpenMP's, are gone there, and a call that waits for them never returns.
+[[nodiscard]] bool in_forked_process();
+
 /// Returns the most threads that parallel_for uses.
 [[nodiscard]] std::int64_t thread_limit();
 /// Returns true in a part of a parallel_for.

@@ -10,6 +10,8 @@
 
 #include <dlfcn.h>
 
+#include "tensor/parallel.hpp"
+
 namespace pw {
 namespace {
 
@@ -31,9 +33,16 @@ struct Blas {
   bool operator==(const Blas&) const = default;
 };
 
-Blas& lent() {
+Blas& found_blas() {
   static Blas blas;
   return blas;
+}
+
+/// Returns the lent functions. None in a forked process, whose calls could wait for threads that
+/// only its parent has.
+const Blas& lent() {
+  static const Blas none;
+  return in_forked_process() ? none : found_blas();
 }
 
 /// How an operand is passed to BLAS: row by row, or as a transpose.
@@ -101,7 +110,7 @@ Status lend_blas(const std::string& library) {
     return fail(error_in(library, "PW1222", "the library has neither sgemm_ nor dgemm_"));
   static std::mutex lending;  // several threads may look at once; they find the same
   const std::lock_guard<std::mutex> lock(lending);
-  if (!(found == lent())) lent() = found;
+  if (!(found == found_blas())) found_blas() = found;
   return {};
 }
 

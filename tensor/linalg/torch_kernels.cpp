@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 
 #include "base/dynamic_library.hpp"
+#include "tensor/parallel.hpp"
 
 namespace pw {
 namespace {
@@ -50,9 +51,16 @@ struct TorchFunctions {
   bool operator==(const TorchFunctions&) const = default;
 };
 
-TorchFunctions& lent_functions() {
+TorchFunctions& found_functions() {
   static TorchFunctions functions;
   return functions;
+}
+
+/// Returns the lent functions. None in a forked process, whose calls could wait for threads that
+/// only its parent has.
+const TorchFunctions& lent_functions() {
+  static const TorchFunctions none;
+  return in_forked_process() ? none : found_functions();
 }
 
 /// A PyTorch tensor.
@@ -166,7 +174,7 @@ Status lend_torch(const std::string& library) {
   more(found.attention, "aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu");
   static std::mutex lending;  // several threads may look at once; they find the same
   const std::lock_guard<std::mutex> lock(lending);
-  if (!(found == lent_functions())) lent_functions() = found;
+  if (!(found == found_functions())) found_functions() = found;
   return {};
 }
 
