@@ -11,6 +11,8 @@
 #include "backends/windows.hpp"
 #include "graph/passes/constancy.hpp"
 #include "tensor/instruction_set.hpp"
+#include "tensor/linalg/blas.hpp"
+#include "tensor/linalg/choices.hpp"
 #include "tensor/linalg/panels.hpp"
 #include "tensor/linalg/winograd.hpp"
 #include "tensor/parallel.hpp"
@@ -108,12 +110,21 @@ Array channels_last(const Array& x) {
 
 const float* floats(const Array& x) { return reinterpret_cast<const float*>(x.data); }
 float* floats(Array& x) { return reinterpret_cast<float*>(x.data); }
+Matrix matrix_of(const Array& x) {
+  return {x.dtype, x.data, x.extents[0], x.extents[1], x.strides[0], x.strides[1]};
+}
 
 /// Weights of groups of one channel: [kernel][channels].
 struct ChannelWeights {
   std::vector<float> values;
 };
-using Weight = std::variant<Panels, WinogradWeights, ChannelWeights>;
+/// A matrix for the lent library: packed for one number of rows, or not at all. It is needed for
+/// other numbers of rows, when the operand may be gone.
+struct LentWeight {
+  BlasPanels packed;
+  Array matrix;
+};
+using Weight = std::variant<Panels, WinogradWeights, ChannelWeights, LentWeight>;
 
 Weight weight_of(const Convolution& c, const Array& w) {
   const Array row_major = contiguous(w);
@@ -157,6 +168,61 @@ void convolve_channels(const Pixels& x, const ChannelWeights& weights, const Fin
       });
 }
 
+/// y (row-major) = x · w, then the epilogue.
+struct Product {
+  Matrix x, w;
+  const float* bias;
+  Then then;
+  float* y;
+};
+
+void multiply(const Product& p, const Weight& weight) {
+  if (const auto* panels = std::get_if<Panels>(&weight))
+    return pw::multiply(
+        rows_of(reinterpret_cast<const float*>(p.x.data), p.x.rows, p.x.columns, p.x.row_step),
+        *panels, {p.bias, nullptr, p.then}, p.y);
+  const auto& lent = std::get<LentWeight>(weight);
+  if (!blas_gemm(p.x, lent.packed, p.bias, p.y))
+    fastest_gemm(p.x, p.w.data != nullptr ? p.w : matrix_of(lent.matrix), p.bias, p.y);
+  constexpr std::int64_t kWorthAThread = 1 << 13;
+  if (p.then == Then::gelu)
+    parallel_for(p.x.rows * p.w.columns, kWorthAThread, [&](std::int64_t begin, std::int64_t end) {
+      panel_kernels().gelu(p.y + begin, end - begin);
+    });
+}
+
+constexpr std::string_view kPackedTorchKernel = "PyTorch, packed";
+
+/// Returns the form of w that a kernel multiplies with; nothing if the kernel does not take it.
+std::optional<Weight> form_for(std::string_view kernel, const Product& p, const Array& w) {
+  if (kernel == kOwnKernel) return panels_of(p.w);
+  if (kernel == kTorchKernel) return LentWeight{{}, w};
+  BlasPanels packed = blas_panels(p.x.rows, p.w);
+  if (packed.data == nullptr) return std::nullopt;
+  return LentWeight{std::move(packed), w};
+}
+
+/// Computes a product with the fastest form of w, and returns that.
+Weight multiply_fastest(const Product& p, const Array& w) {
+  static const std::array<std::string_view, 3> kernels =
+      is_intel() ? std::array{kPackedTorchKernel, kOwnKernel, kTorchKernel}
+                 : std::array{kOwnKernel, kPackedTorchKernel, kTorchKernel};
+  const KernelClass operands{"product of f32 with a frozen matrix",
+                             {p.x.rows, p.x.columns, p.w.columns},
+                             {p.bias == nullptr ? "" : "bias", p.then == Then::gelu ? "gelu" : ""},
+                             p.x.rows * p.x.columns * p.w.columns};
+  std::array<std::optional<Weight>, 3> forms;
+  std::size_t used = 0;
+  run_fastest(operands, kernels, [&](std::size_t i) {
+    if (!forms[i]) forms[i] = form_for(kernels[i], p, w);
+    if (!forms[i]) return false;
+    used = i;
+    multiply(p, *forms[i]);
+    return true;
+  });
+  return std::move(*forms[used]);
+}
+
 class PackedCall {
  public:
   /// Creates the call; without a slot the weight is packed in every run.
@@ -167,14 +233,17 @@ class PackedCall {
   }
 
  private:
-  /// Returns the stored packed weight, or packs it now and stores it in its slot or in `fresh`.
-  template <class Make>
-  [[nodiscard]] const Weight& packed(const Call& call, Weight& fresh, const Make& make) const {
-    FrozenRun* const frozen = slot_ ? call.context.frozen : nullptr;
-    if (frozen != nullptr)
-      if (const auto* kept = frozen->find<Weight>(*slot_)) return *kept;
-    fresh = make();
-    return frozen != nullptr && frozen->fills() ? frozen->keep(*slot_, std::move(fresh)) : fresh;
+  [[nodiscard]] FrozenRun* frozen(const Call& call) const {
+    return slot_ ? call.context.frozen : nullptr;
+  }
+  /// Returns the stored packed weight, or null.
+  [[nodiscard]] const Weight* stored(const Call& call) const {
+    return frozen(call) == nullptr ? nullptr : frozen(call)->find<Weight>(*slot_);
+  }
+  /// Stores a packed weight if this run fills the cache, otherwise returns `fresh`.
+  const Weight& keep(const Call& call, Weight& fresh) const {
+    const bool fills = frozen(call) != nullptr && frozen(call)->fills();
+    return fills ? frozen(call)->keep(*slot_, std::move(fresh)) : fresh;
   }
 
   [[nodiscard]] const Array* operand(const Call& call, int i) const {
@@ -185,23 +254,18 @@ class PackedCall {
 
   Status multiply_matrix(Call& call) const {
     const Array& w = *operand(call, form_.weight);
-    Weight fresh;
-    const Weight& weight = packed(call, fresh, [&] {
-      return panels_of(
-          Matrix{w.dtype, w.data, w.extents[0], w.extents[1], w.strides[0], w.strides[1]});
-    });
     Array x = *operand(call, form_.x);
     if (x.extents[1] > 1 && x.strides[1] != 1) x = contiguous(x);
-    Finish finish;
     Array bias;
-    if (const Array* given = operand(call, form_.bias)) {
-      bias = contiguous(*given);
-      finish.bias = floats(bias);
+    if (const Array* given = operand(call, form_.bias)) bias = contiguous(*given);
+    const Product product{matrix_of(x), matrix_of(w), bias.data == nullptr ? nullptr : floats(bias),
+                          form_.then, floats(call.result())};
+    if (const Weight* weight = stored(call)) {
+      multiply(product, *weight);
+    } else {
+      Weight fresh = multiply_fastest(product, w);
+      keep(call, fresh);
     }
-    finish.then = form_.then;
-    Array& y = call.result();
-    multiply(rows_of(floats(x), x.extents[0], x.extents[1], x.strides[0]), std::get<Panels>(weight),
-             finish, floats(y));
     return {};
   }
 
@@ -210,7 +274,9 @@ class PackedCall {
     const Convolution c =
         convolution_of(call, operand(call, form_.x)->extents, w.extents, call.extents[0]);
     Weight fresh;
-    const Weight& weight = packed(call, fresh, [&] { return weight_of(c, w); });
+    const Weight* kept = stored(call);
+    if (kept == nullptr) fresh = weight_of(c, w);
+    const Weight& weight = kept != nullptr ? *kept : keep(call, fresh);
     const Array x = channels_last(*operand(call, form_.x));
     Finish finish;
     Array bias, other;

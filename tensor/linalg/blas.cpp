@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 
+#include "tensor/linalg/panels.hpp"
 #include "tensor/parallel.hpp"
 
 namespace pw {
@@ -24,12 +25,20 @@ using Fortran = void(const char* transa, const char* transb, const Int* m, const
 /// https://www.intel.com/content/www/us/en/docs/onemkl/developer-reference-c
 using Bf16 = void(Int layout, Int transa, Int transb, Int m, Int n, Int k, float alpha,
                   const void* a, Int lda, const void* b, Int ldb, float beta, float* c, Int ldc);
-constexpr Int kRowMajor = 101, kPlain = 111, kTransposed = 112;
+constexpr Int kRowMajor = 101, kPlain = 111, kTransposed = 112, kPacked = 151, kRight = 162;
+using PackedSize = std::size_t(Int operand, Int m, Int n, Int k);
+using Pack = void(Int layout, Int operand, Int trans, Int m, Int n, Int k, float alpha,
+                  const float* b, Int ldb, float* packed);
+using Compute = void(Int layout, Int transa, Int transb, Int m, Int n, Int k, const float* a,
+                     Int lda, const float* b, Int ldb, float beta, float* c, Int ldc);
 
 struct Blas {
   Fortran<float>* sgemm = nullptr;
   Fortran<double>* dgemm = nullptr;
   Bf16* bf16 = nullptr;
+  PackedSize* packed_size = nullptr;
+  Pack* pack = nullptr;
+  Compute* compute = nullptr;
   bool operator==(const Blas&) const = default;
 };
 
@@ -73,9 +82,9 @@ bool takes(const Matrix& a, const Matrix& b, Operand& left, Operand& right) {
 
 /// Fills c with the bias, if any. Returns the factor of c's contents.
 template <class Scalar>
-Scalar start(const Matrix& a, const Matrix& b, const Scalar* bias, Scalar* c) {
+Scalar start(const Matrix& a, std::int64_t columns, const Scalar* bias, Scalar* c) {
   if (bias == nullptr) return 0;
-  for (std::int64_t i = 0; i < a.rows; ++i) std::copy_n(bias, b.columns, c + i * b.columns);
+  for (std::int64_t i = 0; i < a.rows; ++i) std::copy_n(bias, columns, c + i * columns);
   return 1;
 }
 
@@ -86,7 +95,7 @@ bool call(Fortran<Scalar>* function, DType dtype, const Matrix& a, const Matrix&
   Operand left, right;
   if (function == nullptr || a.dtype != dtype || b.dtype != dtype || !takes(a, b, left, right))
     return false;
-  const Scalar one = 1, added = start(a, b, bias, c);
+  const Scalar one = 1, added = start(a, b.columns, bias, c);
   const Int rows = static_cast<Int>(a.rows), columns = static_cast<Int>(b.columns),
             depth = static_cast<Int>(a.columns);
   function(right.transposed ? "T" : "N", left.transposed ? "T" : "N", &columns, &rows, &depth, &one,
@@ -106,6 +115,9 @@ Status lend_blas(const std::string& library) {
   found.sgemm = reinterpret_cast<Fortran<float>*>(::dlsym(handle, "sgemm_"));
   found.dgemm = reinterpret_cast<Fortran<double>*>(::dlsym(handle, "dgemm_"));
   found.bf16 = reinterpret_cast<Bf16*>(::dlsym(handle, "cblas_gemm_bf16bf16f32"));
+  found.packed_size = reinterpret_cast<PackedSize*>(::dlsym(handle, "cblas_sgemm_pack_get_size"));
+  found.pack = reinterpret_cast<Pack*>(::dlsym(handle, "cblas_sgemm_pack"));
+  found.compute = reinterpret_cast<Compute*>(::dlsym(handle, "cblas_sgemm_compute"));
   if (found.sgemm == nullptr && found.dgemm == nullptr)
     return fail(error_in(library, "PW1222", "the library has neither sgemm_ nor dgemm_"));
   static std::mutex lending;  // several threads may look at once; they find the same
@@ -122,12 +134,43 @@ bool blas_gemm(const Matrix& a, const Matrix& b, const float* bias, float* c) {
   lent().bf16(kRowMajor, left.transposed ? kTransposed : kPlain,
               right.transposed ? kTransposed : kPlain, static_cast<Int>(a.rows),
               static_cast<Int>(b.columns), static_cast<Int>(a.columns), 1, a.data, left.step,
-              b.data, right.step, start(a, b, bias, c), c, static_cast<Int>(b.columns));
+              b.data, right.step, start(a, b.columns, bias, c), c, static_cast<Int>(b.columns));
   return true;
 }
 
 bool blas_gemm(const Matrix& a, const Matrix& b, double* c) {
   return call<double>(lent().dgemm, DType::f64, a, b, nullptr, c);
+}
+
+BlasPanels blas_panels(std::int64_t rows, const Matrix& b) {
+  constexpr std::int64_t kMost = std::numeric_limits<Int>::max();
+  const Blas& blas = lent();
+  Operand right;
+  if (blas.packed_size == nullptr || blas.pack == nullptr || blas.compute == nullptr ||
+      b.dtype != DType::f32 || rows <= 0 || rows > kMost || b.rows <= 0 || b.columns <= 0 ||
+      !operand_of(b, right))
+    return {};
+  const Int m = static_cast<Int>(rows), n = static_cast<Int>(b.columns),
+            k = static_cast<Int>(b.rows);
+  const std::size_t bytes = blas.packed_size(kRight, m, n, k);
+  BlasPanels out{rows, b.rows, b.columns,
+                 aligned_floats(static_cast<std::int64_t>(bytes / sizeof(float) + 1))};
+  blas.pack(kRowMajor, kRight, right.transposed ? kTransposed : kPlain, m, n, k, 1,
+            reinterpret_cast<const float*>(b.data), right.step, out.data.get());
+  return out;
+}
+
+bool blas_gemm(const Matrix& a, const BlasPanels& b, const float* bias, float* c) {
+  Operand left;
+  if (lent().compute == nullptr || b.data == nullptr || a.dtype != DType::f32 || a.rows != b.rows ||
+      a.columns != b.depth || !operand_of(a, left))
+    return false;
+  const Int m = static_cast<Int>(b.rows), n = static_cast<Int>(b.columns),
+            k = static_cast<Int>(b.depth);
+  const float added = start(a, b.columns, bias, c);
+  lent().compute(kRowMajor, left.transposed ? kTransposed : kPlain, kPacked, m, n, k,
+                 reinterpret_cast<const float*>(a.data), left.step, b.data.get(), n, added, c, n);
+  return true;
 }
 
 }  // namespace pw

@@ -2,6 +2,8 @@
 // caller passes the library; it is never searched for.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 
@@ -20,5 +22,18 @@ Status lend_blas(const std::string& library);
 /// if the product is too small to justify the call.
 bool blas_gemm(const Matrix& a, const Matrix& b, const float* bias, float* c);
 bool blas_gemm(const Matrix& a, const Matrix& b, double* c);
+
+/// An f32 matrix in the lent library's own format, for products of `rows` rows
+/// (https://www.intel.com/content/www/us/en/docs/onemkl/developer-reference-c: `?gemm_pack`).
+struct BlasPanels {
+  std::int64_t rows = 0, depth = 0, columns = 0;
+  std::shared_ptr<float> data;
+};
+/// Packs b for left operands of `rows` rows. Without data if the lent library does not pack, or
+/// does not support the operand.
+[[nodiscard]] BlasPanels blas_panels(std::int64_t rows, const Matrix& b);
+/// Computes c (row-major) = a · b plus a row `bias` unless it is null. Returns false if b was
+/// packed for another number of rows, or if the library does not support a.
+bool blas_gemm(const Matrix& a, const BlasPanels& b, const float* bias, float* c);
 
 }  // namespace pw

@@ -97,9 +97,16 @@ class Serve:
         return self.ask({"ask": "run", "picture": picture, "share": share}, graph or "", **how)
 
     def workers(self):
-        """The processes that answer now."""
+        """The processes that answer now. A child that has not called exec yet is none: the server waits while it is stopped."""
         children = Path(f"/proc/{self.process.pid}/task").glob("*/children")
-        return [int(pid) for path in children for pid in path.read_text().split()]
+        return [int(pid) for path in children for pid in path.read_text().split() if "--answer" in arguments_of(pid)]
+
+
+def arguments_of(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def wait_for(condition, seconds=600):

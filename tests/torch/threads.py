@@ -418,12 +418,12 @@ class Programs(Case):
 @unittest.skipUnless(hasattr(os, "fork"), "the system has no fork")
 class Forked(Case):
     def in_child(self, work):
-        """The exit code of a forked process that works, at most a minute."""
+        """Returns the exit code of a forked process that works, at most ten minutes."""
         child = os.fork()
         if child == 0:
             code = 1
             try:
-                signal.alarm(60)
+                signal.alarm(600)
                 work()
                 code = 0
             except BaseException as error:  # noqa: B036 (the exit code reports it)

@@ -311,7 +311,19 @@ class MeasuredKernels(Case):
                 rows = [line for line in kernels if line.startswith(op)]
                 self.assertTrue(rows, kernels)
                 for line in rows:
-                    self.assertRegex(line, r"threads?: (\w+(, products)? [\d.e-]+ ms(, )?)+$|the processor was busy$")
+                    self.assertRegex(line, r"threads?: (\w+(, (products|packed))? [\d.e-]+ ms(, )?)+$|the processor was busy$")
+
+    def test_frozen_products(self):
+        """Of other numbers of rows than that of the first call as well, for which no weight was packed."""
+        model = nn.Sequential(nn.Linear(256, 700), nn.GELU(), nn.Linear(700, 300, bias=False)).eval()
+        function = torch.compile(model, backend="piecewise", dynamic=True, options={"frozen": True})
+        with torch.no_grad():
+            for rows in (128, 40, 1, 128):
+                x = torch.randn(rows, 256)
+                first = function(x)
+                self.assertLessEqual(difference(model(x), first), CLOSE)
+                self.assertEqual(difference(first, function(x)), 0)
+        self.assertTrue([line for line in front.report(function)[0].kernels if "frozen matrix 128 × 256 × 704" in line])
 
     def test_deterministic_programs_measure_nothing(self):
         torch.use_deterministic_algorithms(True)
