@@ -1,4 +1,5 @@
 // Several processes that share a cache, and processes that are killed.
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -8,6 +9,7 @@
 
 #include "backends/cpu/cpu.hpp"
 #include "base/hash.hpp"
+#include "codegen/cache/lock.hpp"
 #include "tests/backends/graphs.hpp"
 #include "tests/backends_cache/folders.hpp"
 
@@ -78,6 +80,29 @@ TEST_CASE("cache: a process killed in the middle of 200 writes leaves whole obje
     REQUIRE(*got == large_object(i));
   }
   CHECK(cache.counts().evicted == 0);
+}
+
+TEST_CASE("cache: a process forked while a thread holds a lock does not hold it", "[cache]") {
+  const PrivateFolder folder;
+  const std::string path = folder.path() + "/lock";
+  std::atomic<bool> taken = false, forked = false;
+  std::thread holder([&] {
+    const FileLock lock(path);
+    taken = true;
+    forked.wait(false);
+  });
+  while (!taken) std::this_thread::yield();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(600);  // it would wait for itself
+    ::_exit(FileLock(path).held() ? 0 : 1);
+  }
+  forked = true;
+  forked.notify_all();
+  holder.join();
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
 
 TEST_CASE("cache: eight processes compile one plan at once, each kernel once", "[cache][cpu]") {
