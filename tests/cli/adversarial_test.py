@@ -277,7 +277,7 @@ class ShortMemory(ProgramTest):
                 [BIN / "pwr", "--no-config", "prove", "-r", "noop"],
                 capture_output=True,
                 check=False,
-                timeout=600,
+                timeout=3600,
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),  # pylint: disable=cell-var-from-loop
             )
             with self.subTest(megabytes=megabytes):

@@ -110,7 +110,7 @@ class ExitCodes(ProgramTest):
         process = subprocess.Popen([BIN / "pwr", "check", self.file("r.pwr", RULES), "--watch"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=600)
+        process.communicate(timeout=3600)
         self.assertEqual(process.returncode, 130)
 
     def test_they_are_those_of_the_help(self):
@@ -346,7 +346,7 @@ class Progress(ProgramTest):
 
 class Pictures(ProgramTest):
     def viz(self, *args, code=0):
-        done = subprocess.run([BIN / "pwviz", self.file("g.pwg", GRAPH), *args], capture_output=True, timeout=600, check=False)
+        done = subprocess.run([BIN / "pwviz", self.file("g.pwg", GRAPH), *args], capture_output=True, timeout=3600, check=False)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout
 

@@ -82,7 +82,7 @@ class Config(ProgramTest):
             self.file("piecewise.toml", toml)
         state = {"XDG_STATE_HOME": self.path("state")}
         done = subprocess.run(
-            [BIN / program, *args], cwd=folder, capture_output=True, text=True, timeout=600, check=False, env={**os.environ, **state}
+            [BIN / program, *args], cwd=folder, capture_output=True, text=True, timeout=3600, check=False, env={**os.environ, **state}
         )
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
@@ -266,7 +266,7 @@ class Config(ProgramTest):
         """Whether a found file of this text is refused for what it sets; nothing is written in either case."""
         self.file("piecewise.toml", toml)
         words = [BIN / program, *(["stats"] if program == "pwr" else []), "g.pwg"]
-        done = subprocess.run(words, cwd=self.folder.name, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(words, cwd=self.folder.name, capture_output=True, text=True, timeout=3600, check=False)
         self.assertEqual(sorted(os.listdir(self.folder.name)), self.files, toml)
         return "PW1503" in done.stderr and done.returncode == 2
 
@@ -313,7 +313,7 @@ class Trust(ProgramTest):
 
     def call(self, *args, code=0, cwd=None, **environment):
         env = {**os.environ, "XDG_STATE_HOME": str(self.home / "state"), **environment}
-        done = subprocess.run([BIN / "pwr", *args], cwd=cwd or self.project, capture_output=True, text=True, timeout=600, check=False, env=env)
+        done = subprocess.run([BIN / "pwr", *args], cwd=cwd or self.project, capture_output=True, text=True, timeout=3600, check=False, env=env)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 

@@ -15,7 +15,7 @@ COMPILER = any(shutil.which(name) for name in ("c++", "g++", "clang++"))
 
 
 def pwr(*args, **environment):
-    done = subprocess.run([BIN / "pwr", *args], capture_output=True, text=True, timeout=600, check=False, env={**os.environ, **environment})
+    done = subprocess.run([BIN / "pwr", *args], capture_output=True, text=True, timeout=3600, check=False, env={**os.environ, **environment})
     if "internal error" in done.stderr or done.returncode < 0:
         raise AssertionError(f"{args}: {done.returncode}\n{done.stderr}")
     return done

@@ -53,7 +53,7 @@ class Extract(ProgramTest):
     def test_both_solvers_agree(self):
         path = self.file("e.json", json.dumps(GRAPH))
         done = subprocess.run(
-            [BIN / "pwr", "extract", path, "--solver", "cbc", "--format", "json"], capture_output=True, text=True, timeout=600, check=False
+            [BIN / "pwr", "extract", path, "--solver", "cbc", "--format", "json"], capture_output=True, text=True, timeout=3600, check=False
         )
         if done.returncode == 5:
             self.assertIn("without CBC", done.stderr)

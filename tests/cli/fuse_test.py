@@ -36,7 +36,7 @@ class FusedAroundAProduct(unittest.TestCase):
             cwd=self.path,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=3600,
             check=False,
         )
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -65,7 +65,7 @@ class FusedAroundAProduct(unittest.TestCase):
             cwd=self.path,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=3600,
             check=False,
         )
         self.assertEqual((again.returncode, again.stdout), (0, text))

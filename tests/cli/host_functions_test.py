@@ -117,10 +117,10 @@ class HostFunctions(ProgramTest):
         ops = self.file("good.py", "functions = {'mine.mix': lambda x, *_, **__: x}")
         command = [BIN / "pwr", "run", "g.fx.txt"]
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-        done = subprocess.run([*command, "--host-functions", ops], cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+        done = subprocess.run([*command, "--host-functions", ops], cwd=folder, env=environment, capture_output=True, text=True, timeout=3600)
         self.assertEqual(done.returncode, 0, done.stderr)
         (folder / "piecewise.toml").write_text("[run]\nhost-functions = 'evil.py'\n")
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=3600)
         self.assertNotEqual(done.returncode, 0, done.stdout)
         self.assertFalse(mark.exists(), done.stderr)
 

@@ -97,7 +97,7 @@ class Answers(ProgramTest):
             [BIN / "pwr", *args, "--format", "json"],
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=3600,
             check=False,
             env={**BACKENDS, "PWR_CACHE_DIR": self.path("cache")},
         )

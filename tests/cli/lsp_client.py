@@ -51,7 +51,7 @@ class Client:
                 self.kept.remove(message)
                 return message
         while True:
-            message = self.incoming.get(timeout=600)
+            message = self.incoming.get(timeout=3600)
             if message is None:
                 raise EOFError("the server ended")
             if wanted(message):

@@ -133,7 +133,7 @@ class Files(ProgramTest):
                 [BIN / "pwr", "export", model, "-o", out],
                 capture_output=True,
                 text=True,
-                timeout=600,
+                timeout=3600,
                 check=False,
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
             )
@@ -263,7 +263,7 @@ class Streams(ProgramTest):
     def run_line(cls, line, **streams):
         return subprocess.run(
             [BIN / line[0], *line[1:]],
-            timeout=600,
+            timeout=3600,
             check=False,
             stdin=subprocess.DEVNULL,
             env={**NO_DEVICE, "PWR_CACHE_DIR": cls.path("cache")},
@@ -316,11 +316,11 @@ class Streams(ProgramTest):
         self.addCleanup(os.close, follower)
         for line in (["pwviz", self.path("g.pwg")], ["pwr", "explain", "merge", self.path("h.pwg"), "-r", self.path("r.pwr")]):
             env = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-            done = subprocess.run([BIN / line[0], *line[1:]], stdout=subprocess.PIPE, stderr=follower, env=env, timeout=600, check=False)
+            done = subprocess.run([BIN / line[0], *line[1:]], stdout=subprocess.PIPE, stderr=follower, env=env, timeout=3600, check=False)
             self.assertTrue(done.stdout, line)
             self.assertNotIn(b"\x1b", done.stdout, line)
             done = subprocess.run(
-                [BIN / line[0], *line[1:], "--color", "always"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env, timeout=600, check=False
+                [BIN / line[0], *line[1:], "--color", "always"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env, timeout=3600, check=False
             )
             self.assertIn(b"\x1b", done.stdout, line)
 

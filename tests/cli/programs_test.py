@@ -18,7 +18,7 @@ DEMO = ["examples/tiny-decoder.fx.txt", "--symbol", "n=arg0_1.0,arg1_1.0"]
 
 
 def pwr(*args, program="pwr"):
-    done = subprocess.run([BIN / program, *args], capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run([BIN / program, *args], capture_output=True, text=True, timeout=3600, check=False)
     if "internal error" in done.stderr or done.returncode < 0:
         raise AssertionError(f"{args}: {done.returncode}\n{done.stderr}")
     return done
@@ -99,7 +99,7 @@ class Help(unittest.TestCase):
                     break
                 time.sleep(0.01)
             process.send_signal(signal.SIGINT)
-            self.assertEqual(process.wait(timeout=600), 130)
+            self.assertEqual(process.wait(timeout=3600), 130)
             process.stdin.close()
             self.assertFalse(out.exists())
 

@@ -170,7 +170,7 @@ class Quality(ProgramTest):
         self.assertIn("--output is required", self.fails("compile", self.file("g.pwg", "in x: f32[n]  y = relu(x)  out y")).stderr)
 
     def fails(self, *command):
-        done = subprocess.run([BIN / "pwr", *command], capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run([BIN / "pwr", *command], capture_output=True, text=True, timeout=3600, check=False)
         self.assertIn(done.returncode, (1, 2, 3), done.stderr)
         return done
 

@@ -34,7 +34,7 @@ class Ranges(unittest.TestCase):
             cwd=self.path,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=3600,
             check=False,
         )
 
@@ -138,7 +138,7 @@ class Ranges(unittest.TestCase):
             cwd=self.path,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=3600,
             check=False,
         )
         self.assertEqual(made.returncode, 0, made.stderr)
@@ -164,7 +164,7 @@ class Ranges(unittest.TestCase):
             "--format",
             "json",
         ]
-        done = subprocess.run(command, cwd=self.path, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(command, cwd=self.path, capture_output=True, text=True, timeout=3600, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("n % 2 == 0, n >= 8", done.stderr)
         self.assertIn("all outputs of all steps pass", done.stderr)

@@ -295,7 +295,7 @@ class Guarded(ProgramTest):
 
     def test_bytes_that_are_no_http(self):
         for bytes_ in (b"\0" * 100, b"GET\r\n\r\n", b"x" * 100000 + b"\r\n\r\n", b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 10):
-            with socket.create_connection(("127.0.0.1", self.server.port), timeout=120) as connection:
+            with socket.create_connection(("127.0.0.1", self.server.port), timeout=600) as connection:
                 connection.sendall(bytes_)
                 connection.shutdown(socket.SHUT_WR)
                 connection.recv(1)
@@ -303,7 +303,7 @@ class Guarded(ProgramTest):
 
     def test_headers_without_end_are_cut_off(self):
         sent = 0
-        with socket.create_connection(("127.0.0.1", self.server.port), timeout=120) as connection:
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=600) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\n")
             line = b"A: " + b"b" * 4000 + b"\r\n"
             try:
@@ -338,12 +338,12 @@ class Guarded(ProgramTest):
                     connection.close()
 
     def test_headers_that_do_not_end_are_given_up(self):
-        with socket.create_connection(("127.0.0.1", self.server.port), timeout=120) as connection:
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=600) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\nHost: ")
             self.assertEqual(connection.recv(1), b"")
 
     def test_headers_in_pieces_are_read(self):
-        with socket.create_connection(("127.0.0.1", self.server.port), timeout=120) as connection:
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=600) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for byte in b"GET /share HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-Piecewise-Token: %s\r\n\r\n" % (
                 self.server.port,
@@ -452,7 +452,7 @@ class Ends(ProgramTest):
         alone = Path(self.path("alone/bin"))
         alone.mkdir(parents=True)
         shutil.copy(BIN / "pwr", alone / "pwr")
-        done = subprocess.run([alone / "pwr", "serve", "--no-open"], capture_output=True, text=True, check=False, timeout=600)
+        done = subprocess.run([alone / "pwr", "serve", "--no-open"], capture_output=True, text=True, check=False, timeout=3600)
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertIn("PW1600", done.stderr)
         self.assertIn("libcpp-httplib", done.stderr)

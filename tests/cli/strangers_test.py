@@ -195,7 +195,7 @@ class Streams(ProgramTest):
         return re.sub(rb'time="[0-9.]+"', b"", data)
 
     def pwr_bytes(self, *args):
-        done = subprocess.run([BIN / "pwr", *args], capture_output=True, timeout=600, check=False)
+        done = subprocess.run([BIN / "pwr", *args], capture_output=True, timeout=3600, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 

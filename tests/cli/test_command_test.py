@@ -45,7 +45,13 @@ class Test(unittest.TestCase):
 
     def pwr_test(self, *args):
         return subprocess.run(
-            [BIN / "pwr", "test", *args], cwd=self.path, capture_output=True, text=True, timeout=600, check=False, env={**os.environ, "NO_COLOR": "1"}
+            [BIN / "pwr", "test", *args],
+            cwd=self.path,
+            capture_output=True,
+            text=True,
+            timeout=3600,
+            check=False,
+            env={**os.environ, "NO_COLOR": "1"},
         )
 
     def test_files_of_a_folder_may_use_the_same_names(self):
@@ -94,7 +100,7 @@ class Test(unittest.TestCase):
         self.write("a.pwr", text(name=odd))
         data = (self.path / "a.pwr").read_bytes().replace("é".encode(), b"\xff\xed\xa0\x80")
         (self.path / "a.pwr").write_bytes(data)
-        done = subprocess.run([BIN / "pwr", "test", "a.pwr", "--junit", "out.xml"], cwd=self.path, capture_output=True, timeout=600, check=False)
+        done = subprocess.run([BIN / "pwr", "test", "a.pwr", "--junit", "out.xml"], cwd=self.path, capture_output=True, timeout=3600, check=False)
         self.assertEqual(done.returncode, 1, done.stderr)
         suite = ElementTree.parse(self.path / "out.xml").getroot()
         self.assertEqual((suite.get("tests"), suite.get("failures")), ("2", "1"))

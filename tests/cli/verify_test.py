@@ -29,7 +29,7 @@ class Verify(unittest.TestCase):
     def verify(self, *verdicts, options=()):
         (self.path / "rules.pwr").write_text("\n".join(RULES[v] for v in verdicts), encoding="utf-8")
         return subprocess.run(
-            [BIN / "pwr", *options, "verify", "-r", "rules.pwr"], cwd=self.path, capture_output=True, text=True, timeout=600, check=False
+            [BIN / "pwr", *options, "verify", "-r", "rules.pwr"], cwd=self.path, capture_output=True, text=True, timeout=3600, check=False
         )
 
     def test_each_verdict_has_its_exit_code(self):
@@ -69,7 +69,7 @@ class Verify(unittest.TestCase):
                 self.assertEqual(done.returncode, code)
 
     def pwr(self, *args, code=0):
-        done = subprocess.run([BIN / "pwr", *args], cwd=self.path, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run([BIN / "pwr", *args], cwd=self.path, capture_output=True, text=True, timeout=3600, check=False)
         self.assertEqual(done.returncode, code, done.stderr)
         return done
 

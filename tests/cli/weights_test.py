@@ -136,7 +136,7 @@ class ChangingWeights(ProgramTest):
         change(weights)
         os.write(writer, b"{}")
         os.close(writer)
-        out, messages = process.communicate(timeout=600)
+        out, messages = process.communicate(timeout=3600)
         os.unlink(pipe)
         return process.returncode, out, messages
 
@@ -196,7 +196,7 @@ class ChangingWeights(ProgramTest):
         os.truncate(weights, 4096)
         os.write(writer, b"{}")
         os.close(writer)
-        out, messages = process.communicate(timeout=600)
+        out, messages = process.communicate(timeout=3600)
         self.assertEqual((process.returncode, out), (0, "PW1275\n"), messages)
 
 

@@ -12,7 +12,7 @@ BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
 
 
 def pwr(*arguments, code=0):
-    done = subprocess.run([BIN / "pwr", *arguments], capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run([BIN / "pwr", *arguments], capture_output=True, text=True, timeout=3600, check=False)
     if done.returncode != code:
         raise AssertionError(f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done

@@ -105,7 +105,7 @@ class Documented(unittest.TestCase):
         process = subprocess.Popen(["bash", "-ec", "exec " + command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
         first = process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(timeout=600)
+        rest, errors = process.communicate(timeout=3600)
         return subprocess.CompletedProcess(command, process.returncode, first + rest, errors)
 
     def test_every_command(self):

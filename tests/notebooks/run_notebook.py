@@ -70,7 +70,7 @@ def run(path, stored=False, update=False):
     """One notebook in a fresh kernel, from its own folder; returns what is wrong, or nothing."""
     notebook = nbformat.read(path, as_version=4)
     before = copy.deepcopy([cell.get("outputs", []) for cell in notebook.cells])
-    client = nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}})
+    client = nbclient.NotebookClient(notebook, timeout=3600, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}})
     metadata = dict(notebook.metadata)
     try:
         client.execute()

@@ -12,7 +12,7 @@ RULES = "tests/proof/bugs.pwr"
 
 class Bugs(unittest.TestCase):
     def test_samples_tell_right_from_wrong(self):
-        done = subprocess.run([BIN / "pwr", "--format", "json", "verify", "-r", RULES], capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run([BIN / "pwr", "--format", "json", "verify", "-r", RULES], capture_output=True, text=True, timeout=3600, check=False)
         rows = {row["rule"]: row for row in json.loads(done.stdout)}
         wrong = [rule for rule in rows if rule.startswith("wrong.")]
         self.assertEqual(len(wrong), 5)
@@ -25,7 +25,7 @@ class Bugs(unittest.TestCase):
             self.assertEqual(rows[rule]["verdict"], "same_bits", rule)
 
     def test_proofs_tell_right_from_wrong(self):
-        done = subprocess.run([BIN / "pwr", "--format", "json", "prove", "-r", RULES], capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run([BIN / "pwr", "--format", "json", "prove", "-r", RULES], capture_output=True, text=True, timeout=3600, check=False)
         self.assertEqual(done.returncode, 1)  # some is refuted
         rows = {row["rule"]: row for row in json.loads(done.stdout)}
         for rule, row in rows.items():
