@@ -67,6 +67,13 @@ Array& Call::result(std::size_t i) {
   return results[i];
 }
 
+void Call::set_result(Array y, std::size_t i) {
+  if (i < places.size() && places[i] != nullptr)
+    copy(y, result(i));
+  else
+    results[i] = std::move(y);
+}
+
 std::int64_t Call::integer(std::string_view name, std::int64_t otherwise) const {
   const Attribute* attribute = graph.attribute(node, name);
   if (attribute == nullptr) return otherwise;

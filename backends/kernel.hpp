@@ -40,6 +40,8 @@ struct Call {
   [[nodiscard]] std::int64_t covered(std::size_t operand, std::size_t axis) const;
   /// Returns uninitialised memory for result i: its required place, or a fresh array.
   Array& result(std::size_t i = 0);
+  /// Makes y result i, or copies it to the required place.
+  void set_result(Array y, std::size_t i = 0);
 
   [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   [[nodiscard]] double real(std::string_view name, double otherwise) const;

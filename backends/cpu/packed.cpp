@@ -302,11 +302,7 @@ class PackedCall {
     } else {
       multiply(pixels, std::get<Panels>(weight), finish, floats(y));
     }
-    if (!call.places.empty() && call.places[0] != nullptr) {
-      copy(y, call.result());
-    } else {
-      call.results[0] = std::move(y);
-    }
+    call.set_result(std::move(y));
     return {};
   }
 

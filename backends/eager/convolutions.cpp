@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string_view>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "backends/eager/channel_kernel.hpp"
@@ -285,21 +286,6 @@ KernelClass class_of(const Convolution& c, std::string_view op) {
           c.batch * c.groups * c.outputs * g.out_count() * c.taps()};
 }
 
-/// Convolves by oneDNN or by our kernels, whichever is faster. Ours compute depthwise convolutions,
-/// and products of pixels without a copy.
-void convolve_fastest(const Convolution& c, const Planes<float>& p) {
-  static constexpr std::array<std::string_view, 2> kLentFirst{"oneDNN", kOwnKernel},
-      kOwnFirst{kOwnKernel, "oneDNN"};
-  const Window& g = c.window;
-  const bool lent_first = c.channels > 1 && (g.kernel_count() > 1 || g.in != g.out);
-  const auto& kernels = lent_first ? kLentFirst : kOwnFirst;
-  run_fastest(class_of(c, "convolution of f32"), kernels, [&](std::size_t i) {
-    if (kernels[i] != kOwnKernel) return lent_convolution(c, p.x, p.w, p.bias, p.y);
-    convolve_by_ours(c, p);
-    return true;
-  });
-}
-
 template <class T>
 Status run_convolution(Call& call) {
   Array& y = call.result();
@@ -309,32 +295,46 @@ Status run_convolution(Call& call) {
   const Elements<T> bias(has_bias(call) ? call.operand(2) : make_array(kStoredAs<T>, {0}));
   Filled<T> out(y);
   const Planes<T> planes{x.data(), w.data(), has_bias(call) ? bias.data() : nullptr, out.data()};
-  if constexpr (std::is_same_v<T, float>)
-    convolve_fastest(c, planes);
-  else
-    convolve_by_ours(c, planes);
+  convolve_by_ours(c, planes);
   return out.done();
 }
 
-/// Convolves bf16 by oneDNN, or in f32, whichever is faster.
-Status convolve_bf16(Call& call) {
-  static constexpr std::array<std::string_view, 2> kKernels{kOwnKernel, "oneDNN"};
-  const Convolution c =
-      convolution_of(call, call.operand(0).extents, call.operand(1).extents, call.extents[0]);
+/// Convolves f32 or bf16 by oneDNN or by our kernels, whichever is faster. Ours compute bf16 in
+/// f32, depthwise convolutions, and products of pixels without a copy.
+Status convolve_fastest(Call& call) {
+  static constexpr std::array<std::string_view, 2> kLentFirst{"oneDNN", kOwnKernel},
+      kOwnFirst{kOwnKernel, "oneDNN"};
+  const Array &image = call.operand(0), &weight = call.operand(1);
+  const Convolution c = convolution_of(call, image.extents, weight.extents, call.extents[0]);
+  const Window& g = c.window;
+  const bool is_f32 = call.operand_dtype(0) == DType::f32;
+  const auto& kernels =
+      is_f32 && c.channels > 1 && (g.kernel_count() > 1 || g.in != g.out) ? kLentFirst : kOwnFirst;
   Status status;
-  run_fastest(class_of(c, "convolution of bf16"), kKernels, [&](std::size_t i) {
-    if (i == 1)
-      return lent_convolution(c, call.operand(0), call.operand(1),
-                              has_bias(call) ? &call.operand(2) : nullptr, call.result());
-    status = run_convolution<float>(call);
-    return true;
-  });
-  return status;
+  std::optional<Array> lent;
+  const auto run = [&](std::size_t i) {
+    lent.reset();
+    if (kernels[i] == kOwnKernel) {
+      status = run_convolution<float>(call);
+      return true;
+    }
+    if (image.dtype != call.operand_dtype(0)) return false;
+    std::optional<Array> bias;
+    if (has_bias(call)) bias = contiguous(call.operand(2));
+    lent = lent_convolution(c, contiguous(image), contiguous(weight), bias ? &*bias : nullptr);
+    return lent.has_value();
+  };
+  run_fastest(class_of(c, is_f32 ? "convolution of f32" : "convolution of bf16"), kernels, run);
+  if (!lent) return status;
+  lent->extents = call.extents[0];
+  lent->strides = row_major(lent->extents);
+  call.set_result(std::move(*lent));
+  return {};
 }
 
 Status convolution(Call& call) {
   const DType dtype = call.operand_dtype(0);
-  if (dtype == DType::bf16) return convolve_bf16(call);
+  if (dtype == DType::bf16 || dtype == DType::f32) return convolve_fastest(call);
   return dtype == DType::f64 ? run_convolution<double>(call) : run_convolution<float>(call);
 }
 

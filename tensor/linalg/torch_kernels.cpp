@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <mutex>
 
 #include <dlfcn.h>
@@ -86,7 +87,7 @@ class Torch {
       handle = nullptr;
   }
   ~Torch() {
-    if (handle != nullptr) lent_functions().free(handle);
+    if (handle != nullptr) found_functions().free(handle);
   }
   Torch(const Torch&) = delete;
   Torch& operator=(const Torch&) = delete;
@@ -103,7 +104,7 @@ class Torch {
 };
 
 /// Returns the elements of a row-major result of this dtype; null for other results.
-const void* row_major_data(const Torch& tensor, std::int32_t (*expected)()) {
+void* row_major_data(const Torch& tensor, std::int32_t (*expected)()) {
   const TorchFunctions& torch = lent_functions();
   std::int32_t dtype = -1;
   bool contiguous = false;
@@ -178,34 +179,19 @@ Status lend_torch(const std::string& library) {
   return {};
 }
 
-bool lent_convolution(const Convolution& c, const float* x, const float* w, const float* bias,
-                      float* y) {
-  if (lent_functions().convolution == nullptr) return false;
-  const Window& g = c.window;
-  const std::int64_t outputs = c.groups * c.outputs;
-  const Torch image(x, 4, {c.batch, c.groups * c.channels, g.in[1], g.in[2]}),
-      weight(w, 4, {outputs, c.channels, g.kernel[1], g.kernel[2]});
-  Torch added(bias, 1, {outputs}), out;
-  if (bias != nullptr && added.handle == nullptr) return false;
-  if (!convolve(c, image, weight, bias == nullptr ? nullptr : &added, out)) return false;
-  const auto* const made = static_cast<const float*>(row_major_data(out, lent_functions().float32));
-  if (made == nullptr) return false;
-  std::copy_n(made, c.batch * outputs * g.out_count(), y);
-  return true;
-}
-
-bool lent_convolution(const Convolution& c, const Array& x, const Array& w, const Array* bias,
-                      const Array& y) {
-  const Window& g = c.window;
-  for (const Array* each : {&x, &w, &y})
-    if (each->dtype != DType::bf16 || !each->contiguous()) return false;
-  if (bias != nullptr && (bias->dtype != DType::bf16 || bias->rank() != 1)) return false;
+std::optional<Array> lent_convolution(const Convolution& c, const Array& x, const Array& w,
+                                      const Array* bias) {
   const TorchFunctions& torch = lent_functions();
-  if (torch.convolution == nullptr || torch.bfloat16 == nullptr) return false;
-  const std::int64_t outputs = c.groups * c.outputs;
+  const bool is_bf16 = x.dtype == DType::bf16;
+  if (torch.convolution == nullptr || (is_bf16 ? torch.bfloat16 == nullptr : x.dtype != DType::f32))
+    return std::nullopt;
+  for (const Array* each : {&x, &w, bias})
+    if (each != nullptr && (each->dtype != x.dtype || !each->contiguous())) return std::nullopt;
+  const Window& g = c.window;
+  const std::int64_t outputs = c.groups * c.outputs, channels = c.groups * c.channels;
   const Torch image({x.dtype,
-                     {c.batch, c.groups * c.channels, g.in[1], g.in[2]},
-                     {g.in_count() * c.groups * c.channels, g.in_count(), g.in[2], 1},
+                     {c.batch, channels, g.in[1], g.in[2]},
+                     {g.in_count() * channels, g.in_count(), g.in[2], 1},
                      x.data,
                      nullptr}),
       weight({w.dtype,
@@ -214,13 +200,13 @@ bool lent_convolution(const Convolution& c, const Array& x, const Array& w, cons
               w.data,
               nullptr});
   Torch added = bias == nullptr ? Torch() : Torch(*bias);
-  Torch out;
-  if (bias != nullptr && added.handle == nullptr) return false;
-  if (!convolve(c, image, weight, bias == nullptr ? nullptr : &added, out)) return false;
-  const auto* const made = static_cast<const std::byte*>(row_major_data(out, torch.bfloat16));
-  if (made == nullptr) return false;
-  std::copy_n(made, y.count() * size_of(y.dtype), y.data);
-  return true;
+  const auto made = std::make_shared<Torch>();
+  if (bias != nullptr && added.handle == nullptr) return std::nullopt;
+  if (!convolve(c, image, weight, bias == nullptr ? nullptr : &added, *made)) return std::nullopt;
+  void* const data = row_major_data(*made, is_bf16 ? torch.bfloat16 : torch.float32);
+  if (data == nullptr) return std::nullopt;
+  const Extents extents{c.batch, outputs, g.out[1], g.out[2]};
+  return Array{x.dtype, extents, row_major(extents), static_cast<std::byte*>(data), made};
 }
 
 bool lent_product(const Matrix& a, const Matrix& b, const float* bias, float* c) {

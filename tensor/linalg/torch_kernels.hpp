@@ -2,6 +2,7 @@
 // PyTorch. A caller passes the library, as for a BLAS (blas.hpp).
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/diagnostic.hpp"
@@ -20,13 +21,11 @@ namespace pw {
 /// `aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu`.
 Status lend_torch(const std::string& library);
 
-/// Convolves x by w and adds a bias per output, if any; all arrays are row-major. Returns false if
-/// no library is lent, and for windows of three dims.
-bool lent_convolution(const Convolution& c, const float* x, const float* w, const float* bias,
-                      float* y);
-/// Convolves row-major bf16 arrays; null: no bias.
-bool lent_convolution(const Convolution& c, const Array& x, const Array& w, const Array* bias,
-                      const Array& y);
+/// Convolves x by w and adds a bias per output, unless it is null; all arrays are row-major, and of
+/// f32 or bf16. Returns the row-major result [batch, outputs, height, width] in PyTorch's memory;
+/// nothing if no library is lent, for other dtypes, and for windows of three dims.
+[[nodiscard]] std::optional<Array> lent_convolution(const Convolution& c, const Array& x,
+                                                    const Array& w, const Array* bias);
 
 /// Computes c (row-major, a.rows × b.columns) = a · b in f32, plus a row `bias` unless it is null.
 /// Returns false if no library is lent, for other dtypes, and if the product is too small to
