@@ -112,7 +112,7 @@ class Timed {
   [[nodiscard]] bool is_refused() const { return refused_; }
   /// Returns true if no further run is needed, given the least time of any kernel.
   [[nodiscard]] bool is_done(double best) const {
-    const bool hopeless = runs_ > 0 && least_ > 4 * std::max(best, 1e-4);
+    const bool hopeless = runs_ > 1 && least_ > 4 * std::max(best, 1e-4);
     return refused_ || hopeless || runs_ >= (least_ > kLongCall ? 1 : kLeastRuns);
   }
   [[nodiscard]] bool is_measured() const { return runs_ > 0; }
