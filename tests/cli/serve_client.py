@@ -97,7 +97,7 @@ class Serve:
         return self.ask({"ask": "run", "picture": picture, "share": share}, graph or "", **how)
 
     def workers(self):
-        """The processes that answer now. A child that has not called exec yet is none: the server waits while it is stopped."""
+        """The processes that answer now. Excludes a child that has not called exec yet: the server waits while that is stopped."""
         children = Path(f"/proc/{self.process.pid}/task").glob("*/children")
         return [int(pid) for path in children for pid in path.read_text().split() if "--answer" in arguments_of(pid)]
 

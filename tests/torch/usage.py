@@ -314,7 +314,7 @@ class MeasuredKernels(Case):
                     self.assertRegex(line, r"threads?: (\w+(, (products|packed))? [\d.e-]+ ms(, )?)+$|the processor was busy$")
 
     def test_frozen_products(self):
-        """Of other numbers of rows than that of the first call as well, for which no weight was packed."""
+        """Later calls have other numbers of rows, for which no weight was packed."""
         model = nn.Sequential(nn.Linear(256, 700), nn.GELU(), nn.Linear(700, 300, bias=False)).eval()
         function = torch.compile(model, backend="piecewise", dynamic=True, options={"frozen": True})
         with torch.no_grad():
