@@ -177,6 +177,12 @@ void HostKernels::take_counts(AccessCounts* counts) const {
 
 void* HostKernels::symbol(const std::string& name) const { return library_.symbol(name.c_str()); }
 
+std::vector<unsigned> HostKernels::block_order(const std::string& kernel, std::int64_t rows,
+                                               std::uint64_t seed) const {
+  const Shape& shape = launches_.at(kernel);
+  return ThreadBlock::order(shape.blocks(rows) * static_cast<unsigned>(shape.column_blocks), seed);
+}
+
 Status HostKernels::run(const std::string& kernel, std::span<void* const> pointers,
                         std::span<const std::int64_t> params, std::uint64_t seed,
                         AccessCounts* counts, const std::function<Status()>& earlier) const {
@@ -189,8 +195,7 @@ Status HostKernels::run(const std::string& kernel, std::span<void* const> pointe
   AccessCounts unasked;  // of a run without a request for counts
   if (counts != nullptr) take_counts(&unasked);
   Launch launch;
-  launch.blocks = static_cast<unsigned>((params[0] + how->second.rows_per_block - 1) /
-                                        how->second.rows_per_block);
+  launch.blocks = how->second.blocks(params[0]);
   launch.column_blocks = static_cast<unsigned>(how->second.column_blocks);
   launch.threads = static_cast<unsigned>(how->second.threads);
   launch.shared_bytes = how->second.shared_bytes;

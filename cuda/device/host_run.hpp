@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/diagnostic.hpp"
 #include "codegen/cache/cache.hpp"
@@ -33,6 +34,10 @@ class HostKernels {
   Status run(const std::string& kernel, std::span<void* const> pointers,
              std::span<const std::int64_t> params, std::uint64_t seed = 1,
              AccessCounts* counts = nullptr, const std::function<Status()>& earlier = {}) const;
+  /// Returns the order in which a run of a compiled kernel for so many rows starts its blocks. A
+  /// block's number is x + y * (blocks in x); one that another awaits may start earlier.
+  [[nodiscard]] std::vector<unsigned> block_order(const std::string& kernel, std::int64_t rows,
+                                                  std::uint64_t seed) const;
   /// Returns a function of the extra text by its C name, or null.
   [[nodiscard]] void* symbol(const std::string& name) const;
 
@@ -42,6 +47,9 @@ class HostKernels {
   struct Shape {
     int threads = 0, rows_per_block = 0, column_blocks = 1;
     std::int64_t shared_bytes = 0;
+    [[nodiscard]] unsigned blocks(std::int64_t rows) const {
+      return static_cast<unsigned>((rows + rows_per_block - 1) / rows_per_block);
+    }
   };
   SharedObject library_;
   std::map<std::string, Shape> launches_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -71,30 +72,21 @@ const HostApi& ThreadBlock::api() {
   return table;
 }
 
-/// The splitmix64 generator (Steele et al. 2014).
-std::uint64_t ThreadBlock::draw() {
-  std::uint64_t x = random_ += 0x9e3779b97f4a7c15u;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-  return x ^ x >> 31;
+std::vector<unsigned> ThreadBlock::order(unsigned blocks, std::uint64_t seed) {
+  Random random(mix(seed));
+  std::vector<unsigned> out(blocks);
+  std::iota(out.begin(), out.end(), 0u);
+  for (std::size_t i = out.size(); i > 1; --i) std::swap(out[i - 1], out[random.below(i)]);
+  return out;
 }
 
 std::string ThreadBlock::run(const Launch& launch, const std::function<void()>& kernel) {
-  random_ = launch.seed;
-  std::vector<unsigned> order(std::size_t{launch.blocks} * launch.column_blocks);
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<unsigned>(i);
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draw() % i]);
-  return run_in_order(launch, order, kernel);
+  return run(launch, order(launch.blocks * launch.column_blocks, launch.seed), kernel);
 }
 
 std::string ThreadBlock::run(const Launch& launch, const std::vector<unsigned>& blocks,
                              const std::function<void()>& kernel) {
-  random_ = launch.seed;
-  return run_in_order(launch, blocks, kernel);
-}
-
-std::string ThreadBlock::run_in_order(const Launch& launch, const std::vector<unsigned>& blocks,
-                                      const std::function<void()>& kernel) {
+  random_ = Random(launch.seed);
   ThreadBlock* const before = active;
   active = this;
   launch_ = launch;

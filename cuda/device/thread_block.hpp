@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash.hpp"
 #include "cuda/device/shared_memory.hpp"
 
 namespace pw::cuda {
@@ -35,6 +36,9 @@ class ThreadBlock {
   /// Runs `kernel` as each thread of each block, with blocks and threads in an order drawn from the
   /// seed. Returns the first fault, or an empty text.
   std::string run(const Launch& launch, const std::function<void()>& kernel);
+  /// Returns the order in which such a run starts the blocks; a block that another awaits starts
+  /// earlier.
+  [[nodiscard]] static std::vector<unsigned> order(unsigned blocks, std::uint64_t seed);
   /// Runs some of the launch's blocks, in the given order.
   std::string run(const Launch& launch, const std::vector<unsigned>& blocks,
                   const std::function<void()>& kernel);
@@ -63,15 +67,13 @@ class ThreadBlock {
     bool begun = false, waited = false;
     long long accesses = 0;
   };
-  std::string run_in_order(const Launch& launch, const std::vector<unsigned>& blocks,
-                           const std::function<void()>& kernel);
   void run_block(const std::function<void()>& kernel);
   void release_barrier();
   void release_exchange(unsigned warp);
   void release_gather(unsigned warp);
   void stuck();
   void fail(std::string what);
-  std::uint64_t draw();
+  std::uint64_t draw() { return random_.next(); }
   [[nodiscard]] int self() const { return static_cast<int>(fibers_.current()); }
 
   void barrier(int line);
@@ -94,7 +96,7 @@ class ThreadBlock {
   unsigned block_ = 0;
   std::vector<char> has_run_;  ///< by block
   unsigned awaited_ = 0;       ///< blocks below this number
-  std::uint64_t random_ = 1;
+  Random random_{1};
   std::string fault_;
 };
 

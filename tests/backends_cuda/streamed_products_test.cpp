@@ -19,7 +19,7 @@
 #include "cuda/step_schedule.hpp"
 #include "dsl/dsl.hpp"
 #include "splitter/plan.hpp"
-#include "tests/backends_cuda/kernel_run.hpp"
+#include "tests/backends_cuda/streamed_cases.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;
@@ -32,15 +32,6 @@ struct StreamedCase {
   std::string op, sum;
   std::int64_t rows = 0, depth = 0, columns = 0;
 };
-
-/// Returns the text of x · wᵀ in f32 as a reduction.
-std::string sum_of(const std::string& x, const std::string& w, std::int64_t depth,
-                   std::int64_t columns) {
-  return fmt::format(
-      "sum(f32(reshape({}){{shape = [n, 1, {}]}}) * f32(reshape({}){{shape = [1, {}, {}]}}))"
-      "{{dim = 2, keepdim = false}}",
-      x, depth, w, columns, depth);
-}
 
 /// A product of a weight with scales of blocks.
 StreamedCase random_blocks(Random& random) {
@@ -104,13 +95,6 @@ StreamedCase random_case(Random& random) {
   return out;
 }
 
-/// The values of tensors, whatever their dtypes: the interpreter's results are f32.
-std::vector<std::vector<double>> values_of_all(const std::vector<Tensor>& tensors) {
-  std::vector<std::vector<double>> out;
-  for (const Tensor& t : tensors) out.push_back(values_of(t.view()));
-  return out;
-}
-
 struct StreamedKernel {
   Graph graph;
   std::vector<ValueId> operands;
@@ -138,15 +122,6 @@ StreamedKernel streamed_kernel(const ContextPtr& context, const std::string& tex
       cuda::streamed_product(cuda::StreamedProduct::alone(std::move(*product)), "sm_90", *context);
   REQUIRE(kernel);
   return {std::move(graph), std::move(operands), std::move(*kernel)};
-}
-
-std::vector<std::vector<double>> interpreted(const Graph& graph, const std::vector<Tensor>& inputs,
-                                             const Symbols& symbols) {
-  std::vector<TensorView> views;
-  for (const Tensor& t : inputs) views.push_back(t.view());
-  RunContext run;
-  run.symbols = symbols;
-  return values_of_all(need(interpret(graph, views, run, Precision::single), graph.context()));
 }
 
 void check_random_products(std::size_t count, std::uint64_t seed) {
@@ -217,97 +192,6 @@ TEST_CASE("streamed products: the shape of a block has whole rings and all group
 
 namespace {
 
-/// One piece, planned for up to 24 rows, with products that stream their weights.
-struct StreamedPiece {
-  explicit StreamedPiece(const std::string& text)
-      : context(library()),
-        graph(need(parse_graph(context, text, "test"), *context)),
-        pieces(need(split(graph, {}), *context)),
-        plan(need(make_plan(pieces, graph, options()), *context)),
-        weights(graph, 3) {
-    cuda::RuntimeOptions how;
-    how.stream_weights = true;
-    runtime = need(cuda::Runtime::make(pieces, graph, plan, driver, how), *context);
-    need(runtime->load(weights), *context);
-    need(runtime->capture(), *context);
-  }
-  StreamedPiece(const StreamedPiece&) = delete;
-  static PlanOptions options() {
-    PlanOptions out;
-    out.max_tokens = 24;
-    out.capture_sizes = {1, 2, 4, 8, 16};
-    return out;
-  }
-  std::size_t nodes(std::int64_t tokens) const {
-    return need(runtime->record(PieceId(0), tokens), *context).nodes.size();
-  }
-  std::vector<std::vector<double>> run(std::int64_t tokens, bool pad) {
-    Step step;
-    step.sequences = {{0, tokens, 0}};
-    RunOptions run;
-    run.pad = pad;
-    run.poison = true;
-    return values_of_all(need(runtime->run(step, weights, run), *context).outputs);
-  }
-  /// The results of another text in the interpreter, with the same inputs.
-  std::vector<std::vector<double>> wanted(const std::string& text, std::int64_t tokens) {
-    const Graph other = need(parse_graph(context, text, "sum"), *context);
-    Step step;
-    step.sequences = {{0, tokens, 0}};
-    const Symbols symbols{{"n", tokens}};
-    std::vector<Tensor> inputs;
-    for (ValueId v : other.inputs())
-      inputs.push_back(need(weights.tensor(other.value_name(v), symbols, step), *context));
-    return interpreted(other, inputs, symbols);
-  }
-
-  ContextPtr context;
-  Graph graph;
-  StitchedGraph pieces;
-  Plan plan;
-  Weights weights;
-  cuda::HostDriver driver{cached()};
-  std::unique_ptr<cuda::Runtime> runtime;
-};
-
-/// A product of a text: its call, or its sum in the order of row programs.
-std::string product_of(bool as_sum, const std::string& x, const std::string& w, std::int64_t depth,
-                       std::int64_t columns) {
-  if (as_sum) return "bf16(" + sum_of(x, w, depth, columns) + ")";
-  return fmt::format("mm({}, transpose({}){{dim0 = 0, dim1 = 1}})", x, w);
-}
-
-/// The ops of a decoder layer between two attentions.
-struct StreamedLayer {
-  std::int64_t hidden = 512, ffn = 192, heads = 3, groups = 2, width = 32;
-
-  static StreamedLayer random(Random& random) {
-    const auto upto = [&](std::uint64_t n) {
-      return 1 + static_cast<std::int64_t>(random.below(n));
-    };
-    return {8 * (32 + upto(50)), upto(200), upto(4), upto(3), 2 * upto(24)};
-  }
-  std::string text(bool as_sum) const {
-    const auto mm = [&](const char* x, const char* w, std::int64_t depth, std::int64_t columns) {
-      return product_of(as_sum, x, w, depth, columns);
-    };
-    const std::int64_t q = heads * width, k = groups * width;
-    return fmt::format(
-        "graph g {{\n  symbol n in 1..24 tokens\n"
-        "  in x: bf16[n, {0}], r: bf16[n, {0}], p: i64[n]\n"
-        "  in weight ow: bf16[{0}, {0}], uw: bf16[{1}, {0}], dw: bf16[{0}, {2}],"
-        " qw: bf16[{3}, {0}], g: bf16[{0}], h: bf16[{0}], cs: bf16[24, {4}]\n"
-        "  o = {5}\n  s = o + r\n  a = rms_norm(s, g){{eps = 1e-5}}\n"
-        "  u = {6}\n  m = silu_and_mul(u)\n"
-        "  d = {7}\n  t = d + s\n  b = rms_norm(t, h){{eps = 1e-5}}\n"
-        "  qkv = {8}\n  q, k, v = split(qkv){{dim = 1, sizes = [{9}, {10}, {4}]}}\n"
-        "  qr, kr = rotary_embedding(p, q, k, cs){{head = {4}}}\n  out t, qr, kr, v\n}}\n",
-        hidden, 2 * ffn, ffn, q + k + width, width, mm("x", "ow", hidden, hidden),
-        mm("a", "uw", hidden, 2 * ffn), mm("m", "dw", ffn, hidden),
-        mm("b", "qw", hidden, q + k + width), q, k);
-  }
-};
-
 void check_layer(const StreamedLayer& layer) {
   StreamedPiece piece(layer.text(false));
   INFO(layer.text(false));
@@ -357,174 +241,6 @@ void check_block_scaled(std::int64_t depth, std::int64_t columns, std::int64_t g
   }
 }
 
-/// A launch of a chain on the host, with other texts of its kernel.
-struct ChainLaunch {
-  ChainLaunch(const StreamedPiece& piece, std::int64_t tokens) {
-    node = need(piece.runtime->record(PieceId(0), tokens), *piece.context).nodes.at(0);
-    for (const cuda::Kernel& k : piece.runtime->kernels())
-      if (k.name == node.name) kernel = cuda::waiting(k);
-    for (const auto* tensors : {&node.reads, &node.writes})
-      for (const cuda::DeviceTensor& t : *tensors) pointers.push_back(memory(t));
-  }
-  static void* memory(const cuda::DeviceTensor& t) { return reinterpret_cast<void*>(t.address); }
-  /// The bytes that a run writes; nothing if it ends with a fault. `early`: before its predecessor
-  /// has ended.
-  std::optional<std::string> run(const cuda::HostKernels& host, std::uint64_t seed,
-                                 bool early) const {
-    for (std::size_t i = 0; i < node.writes.size(); ++i) {
-      const bool state = node.reads.size() + i == kernel.zero;
-      std::memset(memory(node.writes[i]), state ? 0 : 0xff,
-                  static_cast<std::size_t>(node.writes[i].bytes()));
-    }
-    std::function<Status()> earlier;
-    if (early) earlier = [] { return Status(); };
-    if (!host.run(kernel.name, pointers, node.params, seed, nullptr, earlier)) return std::nullopt;
-    std::string out;
-    for (const cuda::DeviceTensor& t : node.writes)
-      out.append(static_cast<const char*>(memory(t)), static_cast<std::size_t>(t.bytes()));
-    return out;
-  }
-
-  cuda::LaunchNode node;
-  cuda::Kernel kernel;
-  std::vector<void*> pointers;
-};
-
-/// All mutants of a chain in one text, of which a variable selects one; 0: none.
-class ChainMutants {
- public:
-  explicit ChainMutants(const std::string& source) {
-    for (std::size_t at = 0; at < source.size();) {
-      const std::size_t end = source.find('\n', at);
-      lines_.push_back(source.substr(at, end - at));
-      at = end + 1;
-    }
-    const auto kernel = std::find_if(lines_.begin(), lines_.end(), [](const std::string& line) {
-      return line.find("__global__") != std::string::npos;
-    });
-    begin_ = static_cast<std::size_t>(kernel - lines_.begin());
-    instead_.resize(lines_.size());
-    before_.resize(lines_.size());
-    plant();
-  }
-
-  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
-  [[nodiscard]] std::string source() const {
-    std::string out = "static int pw_mutant = 0;\n";
-    for (std::size_t i = 0; i < lines_.size(); ++i)
-      out += before_[i] + (instead_[i].empty() ? lines_[i] : instead_[i] + lines_[i]) + "\n";
-    return out;
-  }
-  static constexpr const char* kSelect =
-      "extern \"C\" void select_mutant(int m) { pw_mutant = m; }";
-
- private:
-  [[nodiscard]] bool begins(std::size_t line, const std::string& text) const {
-    return lines_[line].starts_with(text);
-  }
-  [[nodiscard]] std::size_t next(std::size_t line, const std::string& text) const {
-    while (line < lines_.size() && !begins(line, text)) ++line;
-    REQUIRE(line < lines_.size());
-    return line;
-  }
-  int mutant(const std::string& what, std::size_t line) {
-    names_.push_back(what + ": " + lines_[line]);
-    return static_cast<int>(names_.size());
-  }
-  /// In a mutant another text runs in place of the line.
-  void replace(std::size_t line, const std::string& what, const std::string& text) {
-    instead_[line] += fmt::format("if (pw_mutant == {}) {{ {} }} else ", mutant(what, line), text);
-  }
-  /// In a mutant the line runs before the line `to`.
-  void move(std::size_t line, std::size_t to, const std::string& what) {
-    const int number = mutant(what, line);
-    instead_[line] += fmt::format("if (pw_mutant == {}) {{}} else ", number);
-    before_[to] += fmt::format("if (pw_mutant == {}) {{ {} }}\n", number, lines_[line]);
-  }
-  void make_conditional(std::size_t line, const std::vector<std::string>& conditions) {
-    for (const std::string& condition : conditions)
-      replace(line, "if (" + condition + ")",
-              fmt::format("if ({}) {{ {} }}", condition, lines_[line]));
-  }
-  /// In a mutant a part of the line is another.
-  void change(std::size_t line, const std::string& from, const std::string& to) {
-    std::string text = lines_[line];
-    const std::size_t at = text.find(from);
-    REQUIRE(at != std::string::npos);
-    replace(line, from + " is " + to, text.replace(at, from.size(), to));
-  }
-
-  void plant() {
-    std::size_t first = begin_;  // of the present product
-    for (std::size_t i = begin_; i < lines_.size(); ++i) {
-      if (begins(i, "pw_wait_for_earlier();")) {
-        replace(i, "removed", "");
-        move(i, next(i, "  const int number"), "moved");
-        move(i, next(i, "  pw_leave_grid("), "moved to the end");
-        make_conditional(i, {"threadIdx.x < 32", "blockIdx.y != 0"});
-      } else if (begins(i, "  pw_await(")) {
-        first = i;
-        plant_wait(i);
-      } else if (begins(i, "  pw_announce(")) {
-        plant_announcement(i, first);
-      } else if (begins(i, "  pw_leave_grid(")) {
-        replace(i, "removed", "");
-        make_conditional(i, {"block != 0"});
-        change(i, "across * ", "across * 2 * ");
-      }
-    }
-  }
-  void plant_wait(std::size_t i) {
-    replace(i, "removed", "");
-    const std::size_t product = next(i, "  if (count == 1) {");
-    if (product != i + 1) move(i, product, "moved after the rows");
-    std::size_t end = product;
-    while (!begins(end, "  pw_announce(") && !begins(end, "  pw_leave_grid(")) ++end;
-    move(i, begins(end, "  pw_leave_grid(") ? end - 1 : end, "moved after the product");
-    const std::string state = lines_[i].substr(11, lines_[i].find(' ', 11) - 11);
-    make_conditional(i, {"block % 2 != 0", "row0 == 0", "threadIdx.x < 32", "*" + state + " > 1"});
-    change(i, "across * ", "-1 + across * ");
-    change(i, "pw_await(", "pw_await(-1 + ");
-  }
-  void plant_announcement(std::size_t i, std::size_t first) {
-    replace(i, "removed", "");
-    replace(i, "twice", lines_[i] + lines_[i]);
-    move(i, next(first, "  if (count == 1) {"), "moved before the product");
-    make_conditional(i, {"block != 0", "row0 == 0"});
-    change(i, "pw_announce(", "pw_announce(1 + ");
-  }
-
-  std::vector<std::string> lines_, instead_, before_, names_;
-  std::size_t begin_ = 0;
-};
-
-/// Checks that all mutants of a layer's chain are found, and that other orders change no bit.
-std::size_t check_chain_mutants(const StreamedLayer& layer) {
-  constexpr std::uint64_t kOrders = 1000;
-  const StreamedPiece piece(layer.text(false));
-  ChainLaunch launch(piece, 5);  // two blocks of rows
-  REQUIRE(launch.kernel.phases == 4);
-  const ChainMutants mutants(launch.kernel.source);
-  launch.kernel.source = mutants.source();
-  const auto host =
-      need(cached_kernels({&launch.kernel, 1}, ChainMutants::kSelect), *piece.context);
-  const auto select = reinterpret_cast<void (*)(int)>(host.symbol("select_mutant"));
-  select(0);
-  const auto wanted = launch.run(host, 1, false);
-  REQUIRE(wanted);
-  for (std::uint64_t seed = 2; seed < 20; ++seed)
-    CHECK(launch.run(host, seed, seed % 2 == 0) == wanted);
-  for (std::size_t i = 0; i < mutants.names().size(); ++i) {
-    INFO(mutants.names()[i]);
-    select(static_cast<int>(i) + 1);
-    bool found = false;
-    for (std::uint64_t seed = 1; seed < kOrders && !found; ++seed)
-      found = launch.run(host, seed, true) != wanted;
-    CHECK(found);
-  }
-  return mutants.names().size();
-}
-
 }  // namespace
 
 TEST_CASE("streamed products: a layer between attentions is one kernel", "[cuda][streamed]") {
@@ -548,21 +264,15 @@ TEST_CASE("streamed products: 50 shapes of layers", "[.][cuda][streamed][slow]")
   for (int i = 0; i < 50; ++i) check_layer(StreamedLayer::random(random));
 }
 
-TEST_CASE("streamed products: every fault planted in a chain is found", "[cuda][streamed]") {
-  if (no_host_compiler()) return;
-  CHECK(check_chain_mutants({264, 40, 2, 1, 8}) > 40);
-}
-
-TEST_CASE("streamed products: 1000 faults planted in chains are found",
-          "[.][cuda][streamed][slow]") {
-  if (no_host_compiler()) return;
-  Random random(5);
-  std::size_t mutants = 0;
-  while (mutants < 1000) mutants += check_chain_mutants(StreamedLayer::random(random));
-  std::printf("%zu faults in chains\n", mutants);
-}
-
 namespace {
+
+/// The text of a product alone.
+std::string product_text(std::int64_t depth, std::int64_t columns) {
+  return fmt::format(
+      "graph g {{\n  in x: bf16[n, {0}], w: bf16[{1}, {0}]\n  wt = transpose(w){{dim0 = 0, dim1 = "
+      "1}}\n  y = mm(x, wt)\n  out y\n}}\n",
+      depth, columns);
+}
 
 /// The kernels of one piece with products that stream their weights.
 std::vector<cuda::Kernel> kernels_of(const std::string& text) {
@@ -570,7 +280,7 @@ std::vector<cuda::Kernel> kernels_of(const std::string& text) {
   const Graph graph = need(parse_graph(context, text, "test"), *context);
   const StitchedGraph pieces = need(split(graph, {}), *context);
   const Plan plan = need(make_plan(pieces, graph, StreamedPiece::options()), *context);
-  cuda::HostDriver driver(cached());
+  RecordingDriver driver;
   cuda::RuntimeOptions how;
   how.stream_weights = true;
   return need(cuda::Runtime::make(pieces, graph, plan, driver, how), *context)->kernels();
@@ -586,14 +296,8 @@ TEST_CASE("streamed products: kernels of a decoder's sizes compile without spill
     return;
   }
   const ContextPtr context = library();
-  const auto text = [](std::int64_t depth, std::int64_t columns) {
-    return fmt::format(
-        "graph g {{\n  in x: bf16[n, {0}], w: bf16[{1}, {0}]\n  wt = transpose(w){{dim0 = 0, "
-        "dim1 = 1}}\n  y = mm(x, wt)\n  out y\n}}\n",
-        depth, columns);
-  };
   for (const auto& [depth, columns] : {std::pair(2048, 2048), std::pair(8192, 2048)}) {
-    const cuda::Kernel kernel = streamed_kernel(context, text(depth, columns)).kernel;
+    const cuda::Kernel kernel = streamed_kernel(context, product_text(depth, columns)).kernel;
     const auto cubin = nvrtc.compile(cuda::source_file(kernel), kernel.name, {"sm_90", false});
     if (!cubin) FAIL(cubin.error().front().message);
     std::printf("%d x %d: %d registers\n", columns, depth, cubin->usage.registers);
