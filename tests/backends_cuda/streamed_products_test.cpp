@@ -315,6 +315,60 @@ TEST_CASE("streamed products: kernels of a decoder's sizes compile without spill
 
 namespace {
 
+/// The text with only those products that compute so many rows at a time.
+std::string for_rows(const std::string& source, int rows) {
+  const std::string wanted = fmt::format("    pw_stream<pw_of_bf16, pw_of_bf16, false, {}, ", rows);
+  std::string out;
+  for (std::size_t at = 0; at < source.size();) {
+    const std::size_t end = std::min(source.find('\n', at), source.size());
+    const std::string line = source.substr(at, end - at);
+    at = end + 1;
+    if (!line.starts_with("    pw_stream<") || line.starts_with(wanted)) out += line + "\n";
+  }
+  return out;
+}
+
+/// The most bytes that a kernel may spill: of its text, and of those parts that compute 1, 2, and 4
+/// rows. 8 rows are two blocks of 4.
+struct SpillLimits {
+  std::int64_t all = 0, one = 0, two = 0, four = 0;
+};
+
+void check_spills(const cuda::Nvrtc& nvrtc, const cuda::Kernel& kernel, const SpillLimits& most) {
+  const std::string source = cuda::source_file(kernel);
+  for (const auto& [rows, limit] : {std::pair(0, most.all), std::pair(1, most.one),
+                                    std::pair(2, most.two), std::pair(4, most.four)}) {
+    const auto cubin =
+        nvrtc.compile(rows == 0 ? source : for_rows(source, rows), kernel.name, {"sm_90", false});
+    if (!cubin) FAIL(cubin.error().front().message);
+    INFO(rows << " rows, " << cubin->usage.registers << " registers");
+    CHECK(cubin->usage.spill_stores + cubin->usage.spill_loads <= limit);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("streamed products: kernels of Llama-3.2-1B spill few registers for any number of rows",
+          "[cuda][streamed]") {
+  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  if (!nvrtc.present()) {
+    WARN("SKIPPED: NVRTC is " << nvrtc.state());
+    return;
+  }
+  std::size_t chains = 0;
+  for (const cuda::Kernel& kernel : kernels_of(StreamedLayer{2048, 8192, 32, 8, 64}.text(false))) {
+    if (kernel.phases < 4) continue;
+    ++chains;
+    check_spills(nvrtc, kernel, {128, 0, 0, 128});
+  }
+  CHECK(chains == 1);
+  const ContextPtr context = library();
+  check_spills(nvrtc, streamed_kernel(context, product_text(2048, 2048)).kernel, {0, 0, 16, 16});
+  check_spills(nvrtc, streamed_kernel(context, product_text(8192, 2048)).kernel, {});
+}
+
+namespace {
+
 /// A decoder's attention with the products around it, of random sizes.
 struct CachedCase {
   std::int64_t depth = 8, groups = 1, share = 1, width = 2;

@@ -46,9 +46,10 @@ class StreamedWriter {
   /// Returns the warps of a block that the program before the product needs; 0: any.
   [[nodiscard]] int needed_warps() const { return before_ ? before_->threads / 32 : 0; }
   /// Divides the product among the warps of blocks. Returns false if a neighbour does not join.
-  bool divide(int warps, int resident) {
+  bool divide(int warps, bool in_chain) {
     shape_ = stream_shape(p_.depth, warps);
-    resident_ = std::max(resident * 8 / warps, 1);
+    in_chain_ = in_chain;
+    resident_ = std::max((in_chain ? kResidentInChain : kResident) * 8 / warps, 1);
     return find_turns();
   }
 
@@ -217,11 +218,11 @@ class StreamedWriter {
     for (std::size_t i = 0; i < turns_.size(); ++i) {
       if (i > 0) out += "    __syncthreads();\n";  // `meeting` is used again
       out += fmt::format(
-          "    pw_stream<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}LL, {}, {}LL>(meeting, q{}, "
-          "{}LL, block, count, x, column_{}, scale, finish_{});\n",
+          "    pw_stream<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}LL, {}, {}LL, {}>(meeting, "
+          "q{}, {}LL, block, count, x, column_{}, scale, finish_{});\n",
           element(stored()), element(p_.in), p_.scales.has_value(), rows, turns_[i].parts,
           shape_.warps, shape_.split, shape_.lanes, shape_.each, ahead(rows), p_.depth, wide(),
-          blocks(), s_.operands[p_.b], turns_[i].count, i, i);
+          blocks(), in_chain_ && before_, s_.operands[p_.b], turns_[i].count, i, i);
     }
     return out;
   }
@@ -248,6 +249,7 @@ class StreamedWriter {
   std::string_view arch_;
   StreamShape shape_;
   int resident_ = 1;  ///< blocks of a multiprocessor
+  bool in_chain_ = false;
   std::optional<RowsInBlock> before_;
   std::vector<Turns> turns_;
   std::vector<PagedResult> paged_;
@@ -403,7 +405,6 @@ TypeId StreamedChain::state_type(std::size_t products, Context& context) {
 std::optional<Kernel> streamed_chain(const StreamedChain& chain, std::string_view arch,
                                      Context& context) {
   constexpr int kWarps = 8;
-  const int resident = chain.products.size() == 1 ? kResident : kResidentInChain;
   std::vector<StreamedWriter> products;
   int warps = 0;
   for (const StreamedProduct& product : chain.products) {
@@ -414,7 +415,8 @@ std::optional<Kernel> streamed_chain(const StreamedChain& chain, std::string_vie
     if (made.needed_warps() != 0 && made.needed_warps() != warps) return std::nullopt;
   }
   for (StreamedWriter& product : products)
-    if (!product.divide(warps == 0 ? kWarps : warps, resident)) return std::nullopt;
+    if (!product.divide(warps == 0 ? kWarps : warps, chain.products.size() > 1))
+      return std::nullopt;
   return ChainWriter(chain, products, context).kernel();
 }
 

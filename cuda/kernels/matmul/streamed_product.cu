@@ -102,6 +102,14 @@ PW_FUNCTION void pw_count_up(float (&levels)[4][ROWS], float (&sums)[ROWS], int 
   }
 }
 
+// Keeps reads of shared memory of a step after those of the step before. Otherwise the assembler
+// moves all reads of a column to its start, and their results do not fit into registers.
+PW_FUNCTION void pw_begin_step() {
+#if defined(__CUDA_ARCH__)
+  __syncwarp();
+#endif
+}
+
 // Combines the sums of the warps of a column, the farthest first; those of its first warp result.
 template <int SPLIT, int COUNT, class S>
 PW_FUNCTION void pw_meet_warps(S& meeting, int at, int part, int lane, float (&sums)[COUNT]) {
@@ -127,10 +135,10 @@ PW_FUNCTION void pw_meet_warps(S& meeting, int at, int part, int lane, float (&s
 // of x, whose elements are A, column(turn, part) the row of w, scale(row of w, group) its scale if
 // SCALED, and finish(row, turn, sums) takes the PARTS sums of a row.
 // All threads of block `block` of BLOCKS call it. `meeting` has room for two turns of all warps, if
-// SPLIT > 1.
+// SPLIT > 1. STEPWISE: reads of x in shared memory stay within their step.
 template <class W, class A, bool SCALED, int ROWS, int PARTS, int WARPS, int SPLIT, int LANES,
-          int EACH, int AHEAD, long long DEPTH, bool WIDE, long long BLOCKS, class S, class X,
-          class Column, class Scale, class Finish>
+          int EACH, int AHEAD, long long DEPTH, bool WIDE, long long BLOCKS, bool STEPWISE, class S,
+          class X, class Column, class Scale, class Finish>
 PW_FUNCTION void pw_stream(S& meeting, const typename W::stored* w, long long turns,
                            long long block, int count, const X& x, const Column& column,
                            const Scale& scale, const Finish& finish) {
@@ -187,6 +195,7 @@ PW_FUNCTION void pw_stream(S& meeting, const typename W::stored* w, long long tu
           fetch(step + AHEAD - steps, turn, p + 1);
         else
           fetch(step + AHEAD - steps, turn + BLOCKS * teams, 0);
+        if constexpr (STEPWISE) pw_begin_step();
         if (has(step)) {
 #pragma unroll
           for (int r = 0; r < ROWS; ++r) {
