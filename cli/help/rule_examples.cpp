@@ -6,6 +6,15 @@ namespace {
 
 constexpr std::string_view kRules = "rules.pwr";
 
+// A correct test, which many examples end with.
+constexpr std::string_view kTested = R"(rule r { y = neg(neg(x)) => y = x }
+pass p = greedy { r }
+test t {
+  graph { in x: f32[2]  y = neg(neg(x))  out y }
+  apply p
+  expect r == 1
+})";
+
 constexpr DiagnosticExample kExamples[] = {
     {"PW0101", kRules, R"(rule r { y = neg(neg(x z)) => y = x })",
      "expected `)`, `,` or `:`, found `z`", R"(rule r { y = neg(neg(x)) => y = x })"},
@@ -370,14 +379,7 @@ rule r { y = relu(relu(x)) => y = relu(x) })",
 rule s { y = relu(relu(x)) => y = relu(x) })"},
     {"PW0402", kRules, R"(rule r { y = neg(neg(x)) => y = x }
 graph g { in x: f32[4]  y = neg(x)  out y })",
-     "a graph is not allowed at top level",
-     R"(rule r { y = neg(neg(x)) => y = x }
-pass p = greedy { r }
-test t {
-  graph { in x: f32[2]  y = neg(neg(x))  out y }
-  apply p
-  expect r == 1
-})"},
+     "a graph is not allowed at top level", kTested},
     {"PW0403", kRules, R"(rule r { y = neg(neg(x)) => y = x }
 pass dce = greedy { r })",
      "`dce` is a built-in pass",
@@ -435,14 +437,7 @@ test t {
   apply p with tp = 2
   expect r == 1
 })",
-     "no param is called `tp`",
-     R"(rule r { y = neg(neg(x)) => y = x }
-pass p = greedy { r }
-test t {
-  graph { in x: f32[2]  y = neg(neg(x))  out y }
-  apply p
-  expect r == 1
-})"},
+     "no param is called `tp`", kTested},
     {"PW0430", kRules, R"(rule merge { y = neg(neg(x)) => y = x }
 rule wide over merg { y = neg(neg(neg(x))) => y = neg(x) })",
      "no rule is called `merg`",
@@ -475,28 +470,14 @@ pipeline all { cse ranged })",
     {"PW0441", kRules, R"(rule r { y = neg(neg(x)) => y = x }
 pass p = greedy { r }
 test t { apply p expect r == 1 })",
-     "test `t` has no graph",
-     R"(rule r { y = neg(neg(x)) => y = x }
-pass p = greedy { r }
-test t {
-  graph { in x: f32[2]  y = neg(neg(x))  out y }
-  apply p
-  expect r == 1
-})"},
+     "test `t` has no graph", kTested},
     {"PW0442", kRules, R"(rule r { y = neg(neg(x)) => y = x }
 pass p = greedy { r }
 test t {
   graph { in x: f32[2]  y = neg(neg(x))  out y }
   apply p
 })",
-     "test `t` expects nothing, so it cannot fail",
-     R"(rule r { y = neg(neg(x)) => y = x }
-pass p = greedy { r }
-test t {
-  graph { in x: f32[2]  y = neg(neg(x))  out y }
-  apply p
-  expect r == 1
-})"},
+     "test `t` expects nothing, so it cannot fail", kTested},
     {"PW0443", kRules, R"(rule r { y = neg(neg(x)) => y = x }
 pass p = greedy { r }
 test t {
@@ -504,14 +485,7 @@ test t {
   apply q
   expect r == 1
 })",
-     "no pipeline, pass or rule is called `q`",
-     R"(rule r { y = neg(neg(x)) => y = x }
-pass p = greedy { r }
-test t {
-  graph { in x: f32[2]  y = neg(neg(x))  out y }
-  apply p
-  expect r == 1
-})"},
+     "no pipeline, pass or rule is called `q`", kTested},
     {"PW0444", kRules, R"(rule r { y = neg(neg(x)) => y = x }
 pass p = greedy { r }
 test t {
@@ -535,14 +509,7 @@ test t {
   apply p
   expect rr == 1
 })",
-     "no rule, group or param is called `rr`",
-     R"(rule r { y = neg(neg(x)) => y = x }
-pass p = greedy { r }
-test t {
-  graph { in x: f32[2]  y = neg(neg(x))  out y }
-  apply p
-  expect r == 1
-})"},
+     "no rule, group or param is called `rr`", kTested},
     {"PW0446", kRules, R"(rule r { y = neg(neg(x)) => y = x }
 rule s { y = abs(neg(x)) => y = abs(x) }
 pass p = greedy { r }
@@ -551,14 +518,7 @@ test t {
   apply p
   expect s == 0
 })",
-     "the strategy of this test never runs rule `s`",
-     R"(rule r { y = neg(neg(x)) => y = x }
-pass p = greedy { r }
-test t {
-  graph { in x: f32[2]  y = neg(neg(x))  out y }
-  apply p
-  expect r == 1
-})"},
+     "the strategy of this test never runs rule `s`", kTested},
     {"PW0451", kRules, R"(capture { sizes 8..4 mode piecewise })",
      "capture sizes must ascend from at least 1 in steps of at least 1",
      R"(capture { sizes 4..8 mode piecewise })"},
