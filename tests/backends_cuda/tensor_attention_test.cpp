@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "backends/attention_order.hpp"
 #include "backends/interpreter/interpreter.hpp"
 #include "base/hash.hpp"
 #include "codegen/toolchain.hpp"
@@ -15,6 +14,7 @@
 #include "tensor/numerics.hpp"
 #include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"
+#include "tests/ordered_attention.hpp"
 
 using namespace pw;
 using namespace pw::test;

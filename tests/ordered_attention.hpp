@@ -1,26 +1,30 @@
-#include "backends/attention_order.hpp"
+// Single-precision attention that sums in the order of the tensor-core kernels (documented in
+// cuda/kernels/attention/tensor_attention.cu): the oracle for their bits. It covers 16-bit floats;
+// other calls and all other ops run on the interpreter.
+#pragma once
 
 #include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "backends/attention_order.hpp"
 #include "backends/interpreter/kernels.hpp"
 #include "backends/program.hpp"
 #include "backends/sequences.hpp"
 #include "graph/ops/scalar_functions.hpp"
 #include "tensor/numerics.hpp"
 
-namespace pw {
-namespace {
+namespace pw::test {
+namespace ordered {
 
 using Floats = std::vector<float>;
 
-float larger(float a, float b) { return a != a || a > b ? a : b; }
+inline float larger(float a, float b) { return a != a || a > b ? a : b; }
 constexpr float kLog2E = 1.44269504F;
 
 /// Returns the exact value that ex2.approx.ftz.f32 approximates.
-float power2(float x) {
+inline float power2(float x) {
   const auto y = static_cast<float>(std::exp2(static_cast<double>(x)));
   return y < std::numeric_limits<float>::min() ? 0.0F : y;
 }
@@ -28,10 +32,10 @@ float power2(float x) {
 constexpr float kNoBase = std::numeric_limits<float>::lowest();
 /// Weights up to this power of two are not rescaled.
 constexpr float kMostPower = 8;
-bool outgrown(float base, float largest, float factor) {
+inline bool outgrown(float base, float largest, float factor) {
   return !(std::fma(largest, factor, -(base * factor)) <= kMostPower);
 }
-float shrink(float before, float after, float factor) {
+inline float shrink(float before, float after, float factor) {
   return before == after ? 1.0F : power2(std::fma(before, factor, -(after * factor)));
 }
 
@@ -104,7 +108,7 @@ struct AddedUp {
   [[nodiscard]] float weights() const { return total; }
 };
 
-void attend_in_order(const OrderedRow& row, const AttentionOrder& order, float* out) {
+inline void attend_in_order(const OrderedRow& row, const AttentionOrder& order, float* out) {
   std::vector<AddedUp> parts;
   for (int part = 0; part < order.parts; ++part) {
     std::vector<Strand> strands(static_cast<std::size_t>(order.strands));
@@ -121,7 +125,7 @@ void attend_in_order(const OrderedRow& row, const AttentionOrder& order, float* 
     out[d] = all.sums[static_cast<std::size_t>(d)] * share;
 }
 
-Status ordered_attention(Call& call, const AttentionOrder& order) {
+inline Status ordered_attention(Call& call, const AttentionOrder& order) {
   const Array& query = call.operand(0);
   const std::int64_t heads = query.extents[1], width = query.extents[2],
                      groups = call.operand(1).extents[1];
@@ -151,9 +155,9 @@ Status ordered_attention(Call& call, const AttentionOrder& order) {
   return {};
 }
 
-class OrderedInterpreter final : public Backend {
+class Interpreter final : public Backend {
  public:
-  explicit OrderedInterpreter(const AttentionOrder& order) : order_(order) {}
+  explicit Interpreter(const AttentionOrder& order) : order_(order) {}
   [[nodiscard]] std::string name() const override { return "interpreter"; }
   [[nodiscard]] Result<std::unique_ptr<Executable>> compile(const Graph& piece) override {
     Engine engine{"interpreter", single_kernels(), [](DType declared) { return declared; }};
@@ -175,10 +179,11 @@ class OrderedInterpreter final : public Backend {
   AttentionOrder order_;
 };
 
-}  // namespace
+}  // namespace ordered
 
-std::unique_ptr<Backend> make_interpreter(const AttentionOrder& order) {
-  return std::make_unique<OrderedInterpreter>(order);
+/// Returns the single-precision interpreter with its unified_attention replaced by this order.
+inline std::unique_ptr<Backend> make_interpreter(const AttentionOrder& order) {
+  return std::make_unique<ordered::Interpreter>(order);
 }
 
-}  // namespace pw
+}  // namespace pw::test
