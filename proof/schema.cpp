@@ -17,6 +17,7 @@
 
 #include "dsl/build/unroll.hpp"
 #include "dsl/syntax/walk.hpp"
+#include "graph/infer/dim_value.hpp"
 #include "graph/text/text.hpp"
 #include "graph/text/type_text.hpp"
 #include "proof/sketch/sketch.hpp"
@@ -52,11 +53,8 @@ void assume_guard(const Expr& guard, Schema& schema, Integers& integers) {
     return;
   }
   const auto dim = [&](const Expr& expr) -> std::optional<Ix> {
-    const auto value = evaluate(context, &schema.graph, expr, schema.env);
-    if (!value) return std::nullopt;
-    if (const auto* number = std::get_if<std::int64_t>(&*value)) return integers.constant(*number);
-    if (const auto* d = std::get_if<DimId>(&*value)) return integers.of(context.dims, *d);
-    return std::nullopt;
+    const auto size = dim_value(context, &schema.graph, expr, schema.env);
+    return size ? std::optional(integers.of(context.dims, *size)) : std::nullopt;
   };
   const auto take = [&](Ix fact) {
     if (integers.number(fact).value_or(-1) >= 0) return;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "graph/build.hpp"
+#include "graph/infer/dim_value.hpp"
 #include "graph/text/text.hpp"
 
 namespace pw {
@@ -124,9 +125,7 @@ class Unifier {
     if (free.size() == 1) return solve(e, free[0], found);
     Result<Attribute> value = evaluate(context_, nullptr, e, env_);
     if (!value) return say(value.error().front().message);
-    DimId wanted;
-    if (auto i = std::get_if<std::int64_t>(&*value)) wanted = context_.dims.constant(*i);
-    if (auto d = std::get_if<DimId>(&*value)) wanted = *d;
+    const DimId wanted = dim_value(context_.dims, *value).value_or(DimId());
     if (wanted == found && wanted.valid()) return true;
     bool literal = e.kind == Expr::Kind::integer;
     return say(literal ? fmt::format("{} is not {}", context_.dims.print(found), e.integer)
@@ -140,11 +139,7 @@ class Unifier {
     auto at = [&](DimId value) -> DimId {
       Env env = env_;
       env.insert_or_assign(variable, value);
-      Result<Attribute> result = evaluate(context_, nullptr, e, env);
-      if (!result) return {};
-      if (auto i = std::get_if<std::int64_t>(&*result)) return dims.constant(*i);
-      if (auto d = std::get_if<DimId>(&*result)) return *d;
-      return {};
+      return dim_value(context_, nullptr, e, env).value_or(DimId());
     };
     DimId fresh = dims.symbol("?");
     DimId b = at(dims.constant(0)), one = at(dims.constant(1)), general = at(fresh);

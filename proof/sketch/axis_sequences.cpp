@@ -107,12 +107,8 @@ void AxisSequences::bind_names(const Expr& expr, Env& env, bool own) {
   for (const Expr& arg : expr.args) bind_names(arg, env, own);
   // The numerator of a fraction is a multiple of its denominator.
   if (expr.kind == Expr::Kind::binary && (expr.text == "/" || expr.text == "//")) {
-    const auto over = evaluate(context_, &graph_, expr.args[0], env);
-    const auto under = evaluate(context_, &graph_, expr.args[1], env);
-    if (over && under) {
-      const auto a = as_dim(*over), b = as_dim(*under);
-      if (a && b) equations_.multiple(*a, *b);
-    }
+    const auto a = dim_of(expr.args[0], env), b = dim_of(expr.args[1], env);
+    if (a && b) equations_.multiple(*a, *b);
   }
 }
 

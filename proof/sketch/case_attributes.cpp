@@ -37,7 +37,7 @@ Attribute CaseAttributes::written_value(const PatternAttribute& attribute,
                                         const AttributeDecl* decl, const NodeRequest& request,
                                         std::size_t results) {
   std::vector<std::string> names;
-  collect_names(attribute.value, names);
+  collect_paths(attribute.value, names);
   const bool alone = attribute.value.kind == Expr::Kind::path;
   for (const std::string& name : names) {
     if (env_.count(name) != 0) continue;
@@ -185,14 +185,14 @@ void CaseAttributes::bind_attributes(const PatternNode& node, const Op& op, Env&
     const AttributeDecl* decl = op.attribute(attribute.name);
     if (decl == nullptr || decl->kind != AttributeKind::int_ || is_step(decl->name)) continue;
     bind_attribute_names(attribute.value, attribute.name);
-    if (const auto value = evaluate(context_, &graph_, attribute.value, env_))
-      if (const auto dim = as_dim(*value)) local.insert_or_assign(attribute.name, *dim);
+    if (const auto dim = dim_of(attribute.value, env_))
+      local.insert_or_assign(attribute.name, *dim);
   }
 }
 
 void CaseAttributes::bind_attribute_names(const Expr& value, const std::string& attribute) {
   std::vector<std::string> names;
-  collect_names(value, names);
+  collect_paths(value, names);
   for (const std::string& name : names) {
     if (env_.count(name) != 0) continue;
     const DimId dim = symbol(name);

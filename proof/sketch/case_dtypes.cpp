@@ -66,12 +66,4 @@ bool CaseDTypes::guard_allows(const std::string& name, DType dtype) const {
   });
 }
 
-std::optional<DType> CaseDTypes::dtype_of(const std::string& name, const Env& env) {
-  if (const auto named = dtype_named(name)) return named;
-  const auto bound = env.find(name);
-  if (bound == env.end()) return std::nullopt;
-  const auto* dtype = std::get_if<DTypeBinding>(&bound->second);
-  return dtype == nullptr ? std::nullopt : std::optional(dtype->dtype);
-}
-
 }  // namespace pw::proof

@@ -12,7 +12,6 @@ class CaseDTypes : SketchPart {
   void choose(const std::string& name, Env& env, bool own);
   /// Returns the value of an attribute that a guard may constrain.
   std::size_t ask_dtype(const std::string& key, const std::string& name);
-  static std::optional<DType> dtype_of(const std::string& name, const Env& env);
   /// Returns the number of variables with a generic dtype.
   [[nodiscard]] std::size_t generic() const { return generic_; }
 

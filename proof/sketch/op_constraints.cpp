@@ -111,7 +111,7 @@ void OpConstraints::fit_body(const Op& op, const NodeRequest& request) {
   for (std::size_t i = 0; i < request.operands.size(); ++i) {
     const ValueId value = request.operands[i];
     types.push_back(value.valid() ? graph_.type(value) : TypeId());
-    if (const TypeExpr* type = declared(op, i); type != nullptr && value.valid())
+    if (const TypeExpr* type = declared_type(op, i); type != nullptr && value.valid())
       unify(context_, *type, graph_.type(value), local);
     if (i < op.operands.size() && value.valid()) local.insert_or_assign(op.operands[i].name, value);
   }
@@ -142,10 +142,7 @@ void OpConstraints::whole_fractions(const Expr& expr, const Env& env) {
   for (const AttributeArg& attribute : expr.attributes)
     for (const Expr& value : attribute.value) whole_fractions(value, env);
   if (expr.kind != Expr::Kind::binary || (expr.text != "/" && expr.text != "//")) return;
-  const auto over = evaluate(context_, &graph_, expr.args[0], env);
-  const auto under = evaluate(context_, &graph_, expr.args[1], env);
-  if (!over || !under) return;
-  const auto a = as_dim(*over), b = as_dim(*under);
+  const auto a = dim_of(expr.args[0], env), b = dim_of(expr.args[1], env);
   if (a && b) equations_.multiple(*a, *b);
 }
 

@@ -19,7 +19,7 @@ TypeId OperandTypes::type_of(const PatternValue& pattern, const PatternNode& nod
     for (const Expr& expr : type.dtype) {
       if (expr.kind != Expr::Kind::path) continue;
       dtypes_.choose(expr.text, env_, true);
-      dtype = dtypes_.dtype_of(expr.text, env_);
+      dtype = dtype_of(expr.text, env_);
     }
     if (type.any_shape || shape) continue;
     for (const Expr& dim : type.dims) sequences_.bind_names(dim, env_, true);
@@ -33,7 +33,7 @@ TypeId OperandTypes::type_of(const PatternValue& pattern, const PatternNode& nod
     if (!made) throw Mistyped{made.error().front().message};
     shape = context_.types[*made].shape;
   }
-  const TypeExpr* text = declared(op, i);
+  const TypeExpr* text = declared_type(op, i);
   if (!shape && text != nullptr && !text->any_shape)
     shape = signature_shape(*text, node, op, i, local);
   if (!shape) shape = open_shape(node, op, i);
@@ -44,13 +44,13 @@ TypeId OperandTypes::type_of(const PatternValue& pattern, const PatternNode& nod
       dtype = named;
     } else {
       choose_like(name, node, local);
-      dtype = dtypes_.dtype_of(name, local);
+      dtype = dtype_of(name, local);
     }
   }
   if (!dtype) {
     Env own;
     dtypes_.choose("any", own, false);
-    dtype = dtypes_.dtype_of("any", own);
+    dtype = dtype_of("any", own);
   }
   return context_.types.get(*dtype, *shape);
 }
@@ -79,8 +79,7 @@ std::optional<Shape> OperandTypes::signature_shape(const TypeExpr& text, const P
       shape.insert(shape.end(), known->begin(), known->end());
       continue;
     }
-    const auto value = evaluate(context_, &graph_, dim, local);
-    const auto size = value ? as_dim(*value) : std::nullopt;
+    const auto size = dim_of(dim, local);
     if (!size) return open_shape(node, op, i);
     shape.push_back(*size);
   }
@@ -100,7 +99,7 @@ Shape OperandTypes::open_shape(const PatternNode& node, const Op& op, std::size_
     const Shape shape = context_.types[graph_.type(values_[other])].shape;
     if (joined)
       return beside(shape, base, op.operands[std::min(i, op.operands.size() - 1)].variadic);
-    const TypeExpr* type = declared(op, k);
+    const TypeExpr* type = declared_type(op, k);
     const bool sequence =
         type != nullptr && type->dims.size() == 1 && type->dims[0].kind == Expr::Kind::star;
     if (!sequence) continue;
@@ -206,7 +205,7 @@ bool OperandTypes::rank_is_fixed(const PatternNode& node) const {
     for (const PatternNode& reader : rule_.nodes)
       for (std::size_t i = 0; i < reader.operands.size(); ++i) {
         if (reader.operands[i] != result) continue;
-        const TypeExpr* type = declared(context_.ops[reader.op], i);
+        const TypeExpr* type = declared_type(context_.ops[reader.op], i);
         if ((type != nullptr && fixed(*type)) || rank_is_fixed(reader)) return true;
       }
   }

@@ -46,9 +46,9 @@ Graph Sketch::build() {
 bool Sketch::read(const std::string& param) const {
   std::vector<std::string> names;
   for (const auto* list : {&rule_.where, &rule_.assume})
-    for (const Expr& guard : *list) collect_names(guard, names);
+    for (const Expr& guard : *list) collect_paths(guard, names);
   for (const PatternNode& node : rule_.nodes)
-    for (const PatternAttribute& attribute : node.attributes) collect_names(attribute.value, names);
+    for (const PatternAttribute& attribute : node.attributes) collect_paths(attribute.value, names);
   return std::find(names.begin(), names.end(), param) != names.end();
 }
 
@@ -61,11 +61,12 @@ void Sketch::equal_dims(const Expr& guard, bool early) {
   if (guard.kind != Expr::Kind::binary || guard.text != "==" || early) return;
   const Expr& left = guard.args[0];
   if (left.kind == Expr::Kind::binary && left.text == "%") {
-    const auto zero = dim_of(guard.args[1]), a = dim_of(left.args[0]), b = dim_of(left.args[1]);
+    const auto zero = dim_of(guard.args[1], env_), a = dim_of(left.args[0], env_),
+               b = dim_of(left.args[1], env_);
     if (zero && a && b && context_.dims.value(*zero) == 0) equations_.multiple(*a, *b);
     return;
   }
-  const auto a = dim_of(left), b = dim_of(guard.args[1]);
+  const auto a = dim_of(left, env_), b = dim_of(guard.args[1], env_);
   if (a && b && *a != *b && (!context_.dims.value(*a) || !context_.dims.value(*b)))
     equations_.equal(*a, *b);
 }
@@ -93,15 +94,6 @@ std::optional<std::int64_t> Sketch::number_of(const Expr& expr) const {
   const auto* attribute = std::get_if<Attribute>(&bound->second);
   const auto* number = attribute == nullptr ? nullptr : std::get_if<std::int64_t>(attribute);
   return number == nullptr ? std::nullopt : std::optional(*number);
-}
-
-std::optional<DimId> Sketch::dim_of(const Expr& expr) {
-  const auto value = evaluate(context_, &graph_, expr, env_);
-  if (!value) return std::nullopt;
-  if (const auto* number = std::get_if<std::int64_t>(&*value))
-    return context_.dims.constant(*number);
-  if (const auto* dim = std::get_if<DimId>(&*value)) return *dim;
-  return std::nullopt;
 }
 
 /// Solves for sizes of a known type by its annotation, then unifies the rest.
@@ -136,8 +128,7 @@ void Sketch::fit_dims(const TypeExpr& text, const Shape& shape, Env& env, bool o
       continue;
     }
     sequences_.bind_names(dim, env, own);
-    if (const auto value = evaluate(context_, &graph_, dim, env))
-      if (const auto wanted = as_dim(*value)) equations_.equal(*wanted, actual);
+    if (const auto wanted = dim_of(dim, env)) equations_.equal(*wanted, actual);
   }
   if (star == count || text.dims[star].text.empty()) return;
   const auto bound = env.find(text.dims[star].text);
@@ -176,18 +167,14 @@ void Sketch::add_node(const PatternNode& node) {
   request.op = node.op;
   for (std::size_t i = 0; i < node.operands.size(); ++i)
     if (const ValueId value = values_[node.operands[i]]; value.valid())
-      if (const TypeExpr* type = declared(op, i)) fit(*type, graph_.type(value), local, false);
+      if (const TypeExpr* type = declared_type(op, i)) fit(*type, graph_.type(value), local, false);
   attributes_.bind_attributes(node, op, local);
   for (std::size_t i = 0; i < node.operands.size(); ++i)
     request.operands.push_back(operand(node, op, i, local));
   attributes_.add(node, op, request);
   constraints_.fit_attributes(op, request, node.results.size());
   if (op.has_body()) constraints_.fit_body(op, request);
-  request.result_names.assign(node.results.size(), "");
-  for (std::size_t i = 0; i < node.results.size(); ++i) {
-    const std::string& name = rule_.values[node.results[i]].name;
-    if (name != "_") request.result_names[i] = name.empty() ? name : graph_.fresh_name(name);
-  }
+  request.result_names = result_names(graph_, rule_, node);
   auto made = build_node(graph_, request);
   if (!made) throw Mistyped{made.error().front().message};
   for (std::size_t i = 0; i < node.results.size() && i < graph_.result_count(*made); ++i)
@@ -212,24 +199,15 @@ ValueId Sketch::operand(const PatternNode& node, const Op& op, std::size_t i, En
   if (pattern.optional) {
     if (ask(fmt::format("absent {}", id.index), 2) == 1) return {};
   }
-  if (pattern.literal) return literal(*pattern.literal);
+  if (pattern.literal) return add_literal(graph_, *pattern.literal);
   if (pattern.attribute_variable) return constant_variable(id);
   const TypeId type = operand_types_.type_of(pattern, node, op, i, local);
   const ValueId input =
       graph_.add_input(graph_.fresh_name(pattern.name.empty() ? "x" : plain_name(pattern.name)),
                        type, InputKind::input);
   bind_result(id, input);
-  if (const TypeExpr* text = declared(op, i)) fit(*text, type, local, false);
+  if (const TypeExpr* text = declared_type(op, i)) fit(*text, type, local, false);
   return input;
-}
-
-/// Literals are rank-0 constants of the widest dtype. They are weak, so the other operand's dtype
-/// decides.
-ValueId Sketch::literal(const Attribute& value) {
-  if (const auto* integer = std::get_if<std::int64_t>(&value))
-    return add_constant(graph_, static_cast<double>(*integer), DType::i64);
-  const auto* real = std::get_if<double>(&value);
-  return add_constant(graph_, real == nullptr ? 0 : *real, DType::f64);
 }
 
 /// A variable that matches any constant: numbers stand for it, see CaseAttributes::any_number.

@@ -24,13 +24,11 @@ class Sketch : SketchPart {
   void equal_dims(const Expr& guard, bool early);
   void admit(const Expr& guard);
   [[nodiscard]] std::optional<std::int64_t> number_of(const Expr& expr) const;
-  std::optional<DimId> dim_of(const Expr& expr);
   void fit(const TypeExpr& text, TypeId type, Env& env, bool own);
   void fit_dims(const TypeExpr& text, const Shape& shape, Env& env, bool own);
   void add_node(const PatternNode& node);
   void bind_result(PatternValueId id, ValueId value);
   ValueId operand(const PatternNode& node, const Op& op, std::size_t i, Env& local);
-  ValueId literal(const Attribute& value);
   ValueId constant_variable(PatternValueId id);
 
   SizeEquations equations_;

@@ -6,24 +6,11 @@
 
 namespace pw::proof {
 
-void collect_names(const Expr& expr, std::vector<std::string>& names) {
-  if (expr.kind == Expr::Kind::path && !dtype_named(expr.text) &&
-      expr.text.find('.') == std::string::npos)
-    names.push_back(expr.text);
-  for (const Expr& arg : expr.args) collect_names(arg, names);
-}
-
 std::string plain_name(std::string_view name) {
   std::string out;
   for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? c : '_';
   if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) != 0) out = "v" + out;
   return out;
-}
-
-const TypeExpr* declared(const Op& op, std::size_t i) {
-  if (op.operands.empty()) return nullptr;
-  const OperandDecl& operand = op.operands[std::min(i, op.operands.size() - 1)];
-  return operand.type ? &*operand.type : nullptr;
 }
 
 /// Recognizes a result of type [broadcast(…)].
@@ -57,11 +44,8 @@ DimId SketchPart::symbol(std::string_view name) {
   return found != state_.solved.end() ? found->second : context_.dims.symbol(plain);
 }
 
-std::optional<DimId> SketchPart::as_dim(const Attribute& value) {
-  if (const auto* number = std::get_if<std::int64_t>(&value))
-    return context_.dims.constant(*number);
-  if (const auto* dim = std::get_if<DimId>(&value)) return *dim;
-  return std::nullopt;
+std::optional<DimId> SketchPart::dim_of(const Expr& expr, const Env& env) {
+  return dim_value(context_, &graph_, expr, env);
 }
 
 }  // namespace pw::proof

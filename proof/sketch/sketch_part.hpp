@@ -11,7 +11,10 @@
 
 #include <fmt/format.h>
 
+#include "dsl/build/pattern_graph.hpp"
+#include "dsl/syntax/walk.hpp"
 #include "graph/build.hpp"
+#include "graph/infer/dim_value.hpp"
 #include "proof/schema.hpp"
 
 namespace pw::proof {
@@ -33,12 +36,8 @@ inline constexpr DType kDTypes[] = {DType::bf16, DType::f16,    DType::f32,   DT
 
 using SolvedSizes = std::map<std::string, DimId, std::less<>>;
 
-/// Adds the variables of an expression to `names`.
-void collect_names(const Expr& expr, std::vector<std::string>& names);
 /// Returns a valid symbol name for dims.
 [[nodiscard]] std::string plain_name(std::string_view name);
-/// Returns the type that an op declares for an operand; null if it declares none.
-[[nodiscard]] const TypeExpr* declared(const Op& op, std::size_t operand);
 [[nodiscard]] bool broadcasts(const Op& op);
 [[nodiscard]] std::optional<std::size_t> axis_of(const Attribute* value, std::size_t rank);
 
@@ -57,7 +56,7 @@ struct SketchState {
   SchemaOptions::AnyDType any_dtype;
   Graph graph;
   Env env;
-  IdVec<PatternValueId, ValueId> values;
+  PatternValues values;
   std::size_t site = 0;  ///< number of the node that is added
 };
 
@@ -78,7 +77,8 @@ class SketchPart {
   std::size_t ask(const std::string& key, std::size_t count);
   DimId symbol(std::string_view name);
   DimId fresh(std::string_view name) { return symbol(fmt::format("{}_{}", name, site_)); }
-  std::optional<DimId> as_dim(const Attribute& value);
+  /// Returns the size that an expression computes; nothing if it is not one.
+  std::optional<DimId> dim_of(const Expr& expr, const Env& env);
 
   Context& context_;
   const Rule& rule_;
@@ -87,7 +87,7 @@ class SketchPart {
   std::set<std::string>& granted_;
   Graph& graph_;
   Env& env_;
-  IdVec<PatternValueId, ValueId>& values_;
+  PatternValues& values_;
   std::size_t& site_;
   SketchState& state_;
 };

@@ -7,9 +7,11 @@
 #include <set>
 
 #include "base/try.hpp"
+#include "dsl/build/pattern_graph.hpp"
 #include "dsl/editing/rename.hpp"
 #include "dsl/syntax/names.hpp"
 #include "dsl/syntax/walk.hpp"
+#include "graph/infer/dim_value.hpp"
 #include "graph/text/text.hpp"
 #include "rewriter/analysis/choices.hpp"
 #include "rewriter/matcher/search.hpp"
@@ -81,10 +83,7 @@ class Freezer {
       request.operands.push_back(value);
     }
     PW_TRY(attributes(node, op, request));
-    for (PatternValueId result : node.results) {
-      const std::string name = bare(pattern_.values[result].name);
-      request.result_names.push_back(name.empty() || name == "_" ? "" : graph_.fresh_name(name));
-    }
+    request.result_names = result_names(graph_, pattern_, node);
     Result<NodeId> made = build_node(graph_, request);
     if (!made) return made;
     if (graph_.result_count(*made) != node.results.size())
@@ -103,26 +102,14 @@ class Freezer {
     return made;
   }
 
-  static const TypeExpr* declared(const Op& op, std::size_t i) {
-    if (op.operands.empty()) return nullptr;
-    const OperandDecl& operand = op.operands[std::min(i, op.operands.size() - 1)];
-    return operand.type ? &*operand.type : nullptr;
-  }
-
   void learn(const Op& op, std::size_t i, PatternValueId id, Env& local) {
-    const TypeExpr* type = declared(op, i);
+    const TypeExpr* type = declared_type(op, i);
     if (type != nullptr && values_[id].valid())
       unify(context_, *type, graph_.type(values_[id]), local);
   }
 
   bool bind(PatternValueId id, ValueId value) {
-    values_[id] = value;
-    const PatternValue& pattern = pattern_.values[id];
-    if (!pattern.name.empty() && pattern.name != "_") env_.insert_or_assign(pattern.name, value);
-    bool fits = true;
-    for (const TypeExpr& type : pattern.types)
-      fits = unify(context_, type, graph_.type(value), env_) && fits;
-    return fits;
+    return bind_value(graph_, pattern_, id, value, values_, env_);
   }
 
   Result<ValueId> operand(const PatternNode& node, const Op& op, std::size_t i, Env& local,
@@ -145,11 +132,7 @@ class Freezer {
     const PatternValue& pattern = pattern_.values[id];
     Attribute number = choices_.one_of({1e-5, 1e-2});
     if (pattern.literal) number = *pattern.literal;
-    const auto* integer = std::get_if<std::int64_t>(&number);
-    const auto* real = std::get_if<double>(&number);
-    values_[id] = integer != nullptr
-                      ? add_constant(graph_, static_cast<double>(*integer), DType::i64)
-                      : add_constant(graph_, real == nullptr ? 0 : *real, DType::f64);
+    values_[id] = add_literal(graph_, number);
     if (pattern.attribute_variable) env_.insert_or_assign(pattern.name, number);
     return values_[id];
   }
@@ -157,8 +140,8 @@ class Freezer {
   /// Derives a type from an annotation, then the op's signature, then the other operands.
   Result<TypeId> type_of(const PatternValue& pattern, const PatternNode& node, const Op& op,
                          std::size_t i, Env& local, const std::optional<Shape>& hint) {
-    const TypeExpr* signature = declared(op, i);
-    const TypeId like = first_operand(node);
+    const TypeExpr* signature = declared_type(op, i);
+    const TypeId like = first_operand_type(graph_, pattern_, node, values_);
     const DType dtype = dtype_for(pattern, signature, local, like, op, i);
     const auto attempt = [&](const TypeExpr& type, Env& env) -> Result<TypeId> {
       if (type.any_shape) return fail({}, "N06", "any shape");
@@ -204,11 +187,10 @@ class Freezer {
   static std::optional<DType> known_dtype(const TypeExpr& type, const Env& env) {
     if (type.dtype.empty() || type.dtype[0].kind != Expr::Kind::path) return std::nullopt;
     const auto bound = env.find(type.dtype[0].text);
-    if (bound == env.end()) return dtype_named(type.dtype[0].text);
-    if (const auto* dtype = std::get_if<DTypeBinding>(&bound->second)) return dtype->dtype;
-    if (const auto* attribute = std::get_if<Attribute>(&bound->second))
-      if (const auto* dtype = std::get_if<DType>(attribute)) return *dtype;
-    return std::nullopt;
+    const auto* value = bound == env.end() ? nullptr : std::get_if<Attribute>(&bound->second);
+    if (value == nullptr) return dtype_of(type.dtype[0].text, env);
+    const auto* dtype = std::get_if<DType>(value);
+    return dtype == nullptr ? std::nullopt : std::optional(*dtype);
   }
 
   /// Returns one of the dtypes that `where T in {…}` allows.
@@ -224,15 +206,6 @@ class Freezer {
   static bool is_open(const TypeExpr* type) {
     return type == nullptr || type->any_shape ||
            (type->dims.size() == 1 && type->dims[0].kind == Expr::Kind::star);
-  }
-
-  [[nodiscard]] TypeId first_operand(const PatternNode& node) const {
-    for (PatternValueId id : node.operands) {
-      const PatternValue& value = pattern_.values[id];
-      if (values_[id].valid() && !value.literal && !value.attribute_variable)
-        return graph_.type(values_[id]);
-    }
-    return {};
   }
 
   /// Expands `[d] * 2` to `[d, d]`.
@@ -260,14 +233,9 @@ class Freezer {
       std::vector<DimId> dims;
       for (const Expr& element : list.args) {
         choices_.bind_dims(element, env_);
-        Result<Attribute> value = evaluate(context_, &graph_, element, env_);
-        if (!value) return std::nullopt;
-        if (const auto* dim = std::get_if<DimId>(&*value))
-          dims.push_back(*dim);
-        else if (const auto* number = std::get_if<std::int64_t>(&*value))
-          dims.push_back(context_.dims.constant(*number));
-        else
-          return std::nullopt;
+        const auto dim = dim_value(context_, &graph_, element, env_);
+        if (!dim) return std::nullopt;
+        dims.push_back(*dim);
         if (!parts && dims.size() == 1) continue;
         all = parts ? context_.dims.add(all, dims.back()) : context_.dims.mul(all, dims.back());
       }
@@ -279,9 +247,7 @@ class Freezer {
   }
 
   Status attributes(const PatternNode& node, const Op& op, NodeRequest& request) {
-    std::vector<TypeId> types;
-    for (ValueId value : request.operands)
-      types.push_back(value.valid() ? graph_.type(value) : TypeId());
+    const std::vector<TypeId> types = types_of(graph_, request.operands);
     std::set<std::string> written;
     for (const PatternAttribute& attribute : node.attributes) {
       if (!written.insert(attribute.name).second) continue;
@@ -313,7 +279,7 @@ class Freezer {
     }
     const AttributeDecl* declared = op.attribute(name);
     if (!value && open->kind == Expr::Kind::path && declared != nullptr) {
-      value = by_guard(open->text);
+      value = value_by_guard(graph_, pattern_, open->text, env_, {"==", ">=", "<="});
       if (!value) value = choices_.attribute(name, declared->kind, types, node.results.size());
     }
     if (!value) {
@@ -335,26 +301,12 @@ class Freezer {
       env_.emplace(name, value);
   }
 
-  /// Returns a value at the boundary of `name == x`, `name >= x`, `x <= name`.
-  std::optional<Attribute> by_guard(const std::string& name) {
-    for (const Expr& guard : pattern_.where) {
-      if (guard.kind != Expr::Kind::binary || guard.args.size() != 2) continue;
-      if (guard.text != "==" && guard.text != ">=" && guard.text != "<=") continue;
-      for (std::size_t side : {0u, 1u}) {
-        if (guard.args[side].kind != Expr::Kind::path || guard.args[side].text != name) continue;
-        if (Result<Attribute> value = evaluate(context_, &graph_, guard.args[1 - side], env_))
-          return *value;
-      }
-    }
-    return std::nullopt;
-  }
-
   Context& context_;
   const Rule& pattern_;
   Choices choices_;
   Graph graph_;
   Env env_, params_;
-  IdVec<PatternValueId, ValueId> values_;
+  PatternValues values_;
 };
 
 }  // namespace

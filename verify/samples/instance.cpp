@@ -9,10 +9,12 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
+#include "dsl/build/pattern_graph.hpp"
 #include "dsl/build/unroll.hpp"
 #include "dsl/editing/rename.hpp"
 #include "dsl/syntax/names.hpp"
 #include "dsl/syntax/walk.hpp"
+#include "graph/infer/dim_value.hpp"
 #include "graph/passes/writes.hpp"
 #include "graph/text/text.hpp"
 #include "verify/samples/boundaries.hpp"
@@ -125,10 +127,10 @@ class Attempt {
   /// otherwise any.
   DimId candidate(const std::string& name, const std::vector<std::int64_t>& numbers) {
     env_.erase(name);
-    if (const auto value = by_guard(name)) {
-      if (const auto* dim = std::get_if<DimId>(&*value)) return *dim;
-      if (const auto* number = std::get_if<std::int64_t>(&*value); number && *number >= 0)
-        return rules_.context->dims.constant(*number);
+    if (const auto value = value_by_guard(graph_, rule_, name, env_, {"=="})) {
+      const auto* number = std::get_if<std::int64_t>(&*value);
+      const auto dim = dim_value(rules_.context->dims, *value);
+      if (dim && (number == nullptr || *number >= 0)) return *dim;
     }
     if (numbers.empty() || draw_.once_in(2)) return draw_.dim();
     const std::int64_t number = numbers[draw_.below(numbers.size())];
@@ -167,20 +169,6 @@ class Attempt {
     if (names.size() > 1) draw_.remember(sum);
   }
 
-  /// Returns the value of a variable in a guard `name == expr` once the rest of it is known.
-  std::optional<Attribute> by_guard(const std::string& name) {
-    for (const Expr& guard : rule_.where) {
-      if (guard.kind != Expr::Kind::binary || guard.text != "==" || guard.args.size() != 2)
-        continue;
-      for (std::size_t side : {0, 1}) {
-        if (guard.args[side].kind != Expr::Kind::path || guard.args[side].text != name) continue;
-        if (auto value = evaluate(*rules_.context, &graph_, guard.args[1 - side], env_))
-          return *value;
-      }
-    }
-    return std::nullopt;
-  }
-
   void return_value(PatternValueId id) {
     if (!id.valid() || !values_[id].valid()) return;
     const auto& outputs = graph_.outputs();
@@ -204,14 +192,10 @@ class Attempt {
     if (op.traits.commutative && request.operands.size() >= 2 && draw_.once_in(3))
       std::swap(request.operands[0], request.operands[1]);
     if (auto done = attributes(node, op, request); !done) return done;
-    request.result_names.assign(node.results.size(), "");
-    for (std::size_t i = 0; i < node.results.size(); ++i) {
-      const std::string& name = rule_.values[node.results[i]].name;
-      if (name != "_") request.result_names[i] = name.empty() ? name : graph_.fresh_name(name);
-    }
+    request.result_names = result_names(graph_, rule_, node);
     auto made = PW_TRY(build_node(graph_, request));
     for (std::size_t i = 0; i < node.results.size() && i < graph_.result_count(made); ++i)
-      bind_result(node.results[i], graph_.result(made, i));
+      bind_value(graph_, rule_, node.results[i], graph_.result(made, i), values_, env_);
     return {};
   }
 
@@ -219,8 +203,9 @@ class Attempt {
   /// fit.
   void draw_convolution(const PatternNode& node, const Op& op) {
     const bool convolves = op.attribute("dilation") != nullptr && node.operands.size() >= 2 &&
-                           declared(op, 1) != nullptr && declared(op, 1)->dims.size() == 3 &&
-                           declared(op, 1)->dims.back().kind == Expr::Kind::star;
+                           declared_type(op, 1) != nullptr &&
+                           declared_type(op, 1)->dims.size() == 3 &&
+                           declared_type(op, 1)->dims.back().kind == Expr::Kind::star;
     if (!convolves || values_[node.operands[0]].valid() || values_[node.operands[1]].valid())
       return;
     const auto [x, w] = draw_.convolution_operands();
@@ -238,18 +223,10 @@ class Attempt {
     });
   }
 
-  void bind_result(PatternValueId id, ValueId value) {
-    values_[id] = value;
-    const PatternValue& pattern = rule_.values[id];
-    if (!pattern.name.empty() && pattern.name != "_") env_.insert_or_assign(pattern.name, value);
-    for (const TypeExpr& type : pattern.types)
-      unify(*rules_.context, type, graph_.type(value), env_);
-  }
-
   void unify_known(const PatternNode& node, const Op& op, Env& local) {
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       const ValueId value = values_[node.operands[i]];
-      if (const TypeExpr* type = declared(op, i); type != nullptr && value.valid())
+      if (const TypeExpr* type = declared_type(op, i); type != nullptr && value.valid())
         unify(*rules_.context, *type, graph_.type(value), local);
     }
   }
@@ -263,19 +240,9 @@ class Attempt {
       if (!std::all_of(names.begin(), names.end(), known)) continue;
       const AttributeDecl* decl = op.attribute(attribute.name);
       if (decl == nullptr || decl->kind != AttributeKind::int_) continue;
-      if (auto value = evaluate(*rules_.context, &graph_, attribute.value, env_)) {
-        if (const auto* number = std::get_if<std::int64_t>(&*value))
-          local.insert_or_assign(attribute.name, rules_.context->dims.constant(*number));
-        else if (const auto* dim = std::get_if<DimId>(&*value))
-          local.insert_or_assign(attribute.name, *dim);
-      }
+      if (const auto dim = dim_value(*rules_.context, &graph_, attribute.value, env_))
+        local.insert_or_assign(attribute.name, *dim);
     }
-  }
-
-  static const TypeExpr* declared(const Op& op, std::size_t i) {
-    if (op.operands.empty()) return nullptr;
-    const OperandDecl& operand = op.operands[std::min(i, op.operands.size() - 1)];
-    return operand.type ? &*operand.type : nullptr;
   }
 
   Result<ValueId> operand(const PatternNode& node, const Op& op, std::size_t i, Env& local) {
@@ -283,14 +250,14 @@ class Attempt {
     const PatternValue& pattern = rule_.values[id];
     if (values_[id].valid()) return values_[id];
     if (pattern.literal_none || (pattern.optional && draw_.once_in(2))) return ValueId();
-    if (pattern.literal) return literal(*pattern.literal);
+    if (pattern.literal) return add_literal(graph_, *pattern.literal);
     if (pattern.attribute_variable) return variable_constant(id);
     auto type = PW_TRY(free_type(pattern, node, op, i, local));
     const ValueId input = graph_.add_input(
         graph_.fresh_name(pattern.name.empty() ? "x" : pattern.name), type, InputKind::input);
     const ValueId value = written(op, i) && draw_.once_in(2) ? copy_of(input) : input;
-    bind_result(id, value);
-    if (const TypeExpr* text = declared(op, i)) unify(*rules_.context, *text, type, local);
+    bind_value(graph_, rule_, id, value, values_, env_);
+    if (const TypeExpr* text = declared_type(op, i)) unify(*rules_.context, *text, type, local);
     return value;
   }
 
@@ -303,7 +270,7 @@ class Attempt {
                          [](const TypeExpr& type) { return !type.dtype.empty(); });
     };
     const auto variable = [&](std::size_t i) {
-      const TypeExpr* type = declared(op, i);
+      const TypeExpr* type = declared_type(op, i);
       return type == nullptr || type->dtype.empty() ? std::string() : type->dtype[0].text;
     };
     std::vector<std::size_t> first, rest;
@@ -333,13 +300,6 @@ class Attempt {
     if (!request.op.valid()) return input;
     const auto made = build_node(graph_, request);
     return made ? graph_.result(*made) : input;
-  }
-
-  ValueId literal(const Attribute& value) {
-    if (const auto* integer = std::get_if<std::int64_t>(&value))
-      return add_constant(graph_, static_cast<double>(*integer), DType::i64);
-    const auto* real = std::get_if<double>(&value);
-    return add_constant(graph_, real == nullptr ? 0 : *real, DType::f64);
   }
 
   /// Integers if the annotation requires them: small ones, and one that exceeds most extents.
@@ -383,14 +343,14 @@ class Attempt {
       typed.dtype.push_back(path_expr(std::string(name(dtype.value_or(draw_.float_dtype())))));
       return instantiate_type(context, typed, env_);
     }
-    const TypeId like = known_operand(node);
-    if (profile_ == nullptr && like.valid() && is_open(declared(op, i), local) &&
+    const TypeId like = first_operand_type(graph_, rule_, node, values_);
+    if (profile_ == nullptr && like.valid() && is_open(declared_type(op, i), local) &&
         !draw_.once_in(4)) {
       Shape shape = context.types[like].shape;
       if (!shape.empty() && draw_.once_in(3)) shape.back() = draw_.dim();
       return context.types.get(dtype.value_or(context.types[like].dtype), shape);
     }
-    if (const TypeExpr* type = declared(op, i); type != nullptr && !type->dtype.empty()) {
+    if (const TypeExpr* type = declared_type(op, i); type != nullptr && !type->dtype.empty()) {
       bind_dtype(*type, dtype, like, op, i, local);
       draw_.bind_variables(*type, local, true);
       if (!type->any_shape) return instantiate_type(context, *type, local);
@@ -428,27 +388,12 @@ class Attempt {
            local.count(type->dims[0].text) == 0;
   }
 
-  [[nodiscard]] TypeId known_operand(const PatternNode& node) const {
-    for (PatternValueId id : node.operands) {
-      if (values_[id].valid() && !rule_.values[id].literal && !rule_.values[id].attribute_variable)
-        return graph_.type(values_[id]);
-    }
-    return {};
-  }
-
   static std::optional<DType> dtype_of(const TypeExpr& type, const Env& env) {
-    if (type.dtype.empty()) return std::nullopt;
-    if (const auto named = dtype_named(type.dtype[0].text)) return named;
-    const auto bound = env.find(type.dtype[0].text);
-    if (bound == env.end()) return std::nullopt;
-    const auto* dtype = std::get_if<DTypeBinding>(&bound->second);
-    return dtype == nullptr ? std::nullopt : std::optional(dtype->dtype);
+    return type.dtype.empty() ? std::nullopt : pw::dtype_of(type.dtype[0].text, env);
   }
 
   Status attributes(const PatternNode& node, const Op& op, NodeRequest& request) {
-    std::vector<TypeId> types;
-    for (ValueId value : request.operands)
-      types.push_back(value.valid() ? graph_.type(value) : TypeId());
+    const std::vector<TypeId> types = types_of(graph_, request.operands);
     std::set<std::string> written;
     for (const PatternAttribute& attribute : node.attributes) {
       auto value = PW_TRY(written_value(attribute, op, types, node.results.size()));
@@ -527,7 +472,7 @@ class Attempt {
       if (is_dim_list(attribute.value) || declared == nullptr) {
         env_.emplace(name, draw_.dim());
       } else {
-        const auto guarded = by_guard(name);
+        const auto guarded = value_by_guard(graph_, rule_, name, env_, {"=="});
         env_.emplace(name, guarded
                                ? *guarded
                                : draw_.attribute(attribute.name, declared->kind, types, results));
@@ -542,7 +487,7 @@ class Attempt {
   Draw draw_;
   Graph graph_;
   Env env_;
-  IdVec<PatternValueId, ValueId> values_;
+  PatternValues values_;
 };
 
 constexpr std::int64_t kLargeParam = 256;  ///< replaces a param of 0
