@@ -99,8 +99,8 @@ Elements::Elements(const Graph& graph, Terms& terms)
     const Attribute* world = graph.attribute(node, "world");
     if (world == nullptr) continue;
     Ix size;
-    if (const auto* x = std::get_if<std::int64_t>(world)) size = integers_.constant(*x);
-    if (const auto* x = std::get_if<DimId>(world)) size = integers_.of(graph.context().dims, *x);
+    Dims& dims = graph.context().dims;
+    if (const auto dim = dim_value(dims, *world)) size = integers_.of(dims, *dim);
     if (size.valid() && world_.valid() && !integers_.equal(size, world_)) groups.insert("");
     world_ = size;
   }

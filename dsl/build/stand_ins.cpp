@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "dsl/build/pattern_graph.hpp"
 #include "dsl/build/unroll.hpp"
 
 namespace pw {
@@ -102,13 +103,10 @@ bool StandIns::add_free(PatternValueId id) {
   const PatternValue& value = rule.values[id];
   if (value.literal_none) return true;
   if (value.literal) {
-    const auto* integer = std::get_if<std::int64_t>(&*value.literal);
-    const auto* real = std::get_if<double>(&*value.literal);
-    if (integer == nullptr && real == nullptr) return false;
-    values_[id.index] = integer != nullptr
-                            ? add_constant(graph, static_cast<double>(*integer), DType::i64)
-                            : add_constant(graph, *real, DType::f64);
-    return true;
+    const bool number = std::holds_alternative<std::int64_t>(*value.literal) ||
+                        std::holds_alternative<double>(*value.literal);
+    if (number) values_[id.index] = add_literal(graph, *value.literal);
+    return number;
   }
   if (value.attribute_variable) {
     values_[id.index] = add_constant(graph, 0.5, DType::f64);

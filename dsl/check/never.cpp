@@ -15,6 +15,7 @@
 #include "dsl/check/check.hpp"
 #include "dsl/syntax/suggest.hpp"
 #include "dsl/syntax/walk.hpp"
+#include "graph/infer/dim_value.hpp"
 #include "graph/text/text.hpp"
 
 namespace pw {
@@ -278,12 +279,7 @@ class Never {
 
   DimId dim(const Expr& e, const Env& env) {
     if (is_dotted(e)) return {};
-    const auto value = evaluate(scratch_, nullptr, e, env);
-    if (!value) return {};
-    if (const auto* integer = std::get_if<std::int64_t>(&*value))
-      return scratch_.dims.constant(*integer);
-    const auto* d = std::get_if<DimId>(&*value);
-    return d == nullptr ? DimId() : *d;
+    return dim_value(scratch_, nullptr, e, env).value_or(DimId());
   }
 
   // ---- types of the pattern

@@ -8,6 +8,7 @@
 #include "base/try.hpp"
 #include "graph/compare/canonical.hpp"
 #include "graph/dtype_names.hpp"
+#include "graph/infer/dim_value.hpp"
 #include "graph/infer/shape_functions.hpp"
 #include "graph/same_type.hpp"
 #include "graph/text/text.hpp"
@@ -74,10 +75,8 @@ class Instantiator {
       for (Expr& arg : plain.args)  // of an extern
         if (arg.kind == Expr::Kind::star) arg.kind = Expr::Kind::path;
       Attribute value = PW_TRY(evaluate(context_, nullptr, plain, env_));
-      if (auto i = std::get_if<std::int64_t>(&value)) {
-        out.push_back(context_.dims.constant(*i));
-      } else if (auto d = std::get_if<DimId>(&value)) {
-        out.push_back(*d);
+      if (const auto dim = dim_value(context_.dims, value)) {
+        out.push_back(*dim);
       } else if (auto s = std::get_if<std::vector<DimId>>(&value)) {
         out.insert(out.end(), s->begin(), s->end());
       } else {

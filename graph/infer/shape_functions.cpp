@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/try.hpp"
+#include "graph/infer/dim_value.hpp"
 #include "graph/infer/window_shapes.hpp"
 
 namespace pw {
@@ -35,11 +36,8 @@ Result<std::int64_t> int_at(const ShapeCall& call, std::size_t i) {
 }
 
 Result<DimId> dim_at(const ShapeCall& call, std::size_t i) {
-  if (i < call.arguments.size()) {
-    if (auto v = std::get_if<std::int64_t>(&call.arguments[i]))
-      return call.context.dims.constant(*v);
-    if (auto d = std::get_if<DimId>(&call.arguments[i])) return *d;
-  }
+  if (i < call.arguments.size())
+    if (const auto dim = dim_value(call.context.dims, call.arguments[i])) return *dim;
   return bad(call, fmt::format("shape function: argument {} is not a dim", i + 1));
 }
 

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "graph/build.hpp"
+#include "graph/infer/dim_value.hpp"
 #include "proof/elements.hpp"
 
 namespace pw::proof {
@@ -60,9 +61,7 @@ class NodeContext {
   Ix size(std::string_view name) {
     const Attribute* a = graph_.attribute(node_, name);
     if (a != nullptr)
-      if (const auto* x = std::get_if<std::int64_t>(a)) return i_.constant(*x);
-    if (a != nullptr)
-      if (const auto* x = std::get_if<DimId>(a)) return i_.of(context().dims, *x);
+      if (const auto dim = dim_value(context().dims, *a)) return i_.of(context().dims, *dim);
     throw NoMeaning{fmt::format("`{}` of `{}` is not a size", name, graph_.op_of(node_).name)};
   }
   [[nodiscard]] std::size_t axis(std::string_view name, std::size_t rank) const {

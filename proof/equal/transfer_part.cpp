@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "graph/infer/dim_value.hpp"
+
 namespace pw::proof {
 
 TransferState::TransferState(Spreader& spread, std::vector<NodeId> same)
@@ -42,11 +44,7 @@ std::optional<std::size_t> TransferPart::axis(std::string_view name) const {
 
 std::optional<DimId> TransferPart::dim(std::string_view name) const {
   const Attribute* value = attribute(name);
-  if (value == nullptr) return std::nullopt;
-  if (const auto* number = std::get_if<std::int64_t>(value))
-    return wholes_.dims().constant(*number);
-  if (const auto* dim = std::get_if<DimId>(value)) return *dim;
-  return std::nullopt;
+  return value == nullptr ? std::nullopt : dim_value(wholes_.dims(), *value);
 }
 
 AttributeList TransferPart::changed(std::string_view name, Attribute value) const {

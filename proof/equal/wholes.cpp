@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "graph/build.hpp"
+#include "graph/infer/dim_value.hpp"
 #include "tensor/numerics.hpp"
 
 namespace pw::proof {
@@ -45,10 +45,7 @@ const Attribute* Wholes::get(const AttributeList& list, std::string_view name) c
 
 /// Nothing if the attribute is absent or not a size.
 std::optional<DimId> Wholes::dim_of(const Attribute* attribute) const {
-  if (attribute == nullptr) return std::nullopt;
-  if (const auto* number = std::get_if<std::int64_t>(attribute)) return dims().constant(*number);
-  if (const auto* dim = std::get_if<DimId>(attribute)) return *dim;
-  return std::nullopt;
+  return attribute == nullptr ? std::nullopt : dim_value(dims(), *attribute);
 }
 
 Attribute Wholes::dim_attribute(DimId dim) const {

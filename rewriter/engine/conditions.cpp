@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/infer/dim_value.hpp"
 #include "graph/text/text.hpp"
 
 namespace pw {
@@ -78,13 +79,7 @@ class Notes {
     return true;
   }
 
-  std::optional<DimId> dim(const Expr& expr) {
-    Result<Attribute> value = evaluate(context_, &graph_, expr, env_);
-    if (!value) return std::nullopt;
-    if (const auto* i = std::get_if<std::int64_t>(&*value)) return context_.dims.constant(*i);
-    if (const auto* d = std::get_if<DimId>(&*value)) return *d;
-    return std::nullopt;
-  }
+  std::optional<DimId> dim(const Expr& expr) { return dim_value(context_, &graph_, expr, env_); }
 
   static const char* symbol(Compare op) {
     switch (op) {

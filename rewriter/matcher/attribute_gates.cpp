@@ -14,6 +14,7 @@
 
 #include "dsl/syntax/names.hpp"
 #include "graph/compare/canonical.hpp"
+#include "graph/infer/dim_value.hpp"
 #include "graph/text/text.hpp"
 
 namespace pw {
@@ -232,9 +233,7 @@ AttributeGates::Fit AttributeGates::fit(const Written& written, const Expr& expr
   std::set<std::string> unbound = unbound_names(expr, state.env);
   if (unbound.size() > 1) return Fit::later;
   if (unbound.size() == 1) {  // one unknown: a dim expression can be solved for it
-    DimId dim;
-    if (const auto* i = std::get_if<std::int64_t>(&value)) dim = scope_.context().dims.constant(*i);
-    if (const auto* d = std::get_if<DimId>(&value)) dim = *d;
+    const DimId dim = dim_value(scope_.context().dims, value).value_or(DimId());
     if (!dim.valid() || expr.kind == Expr::Kind::call) return Fit::later;
     Expr list;
     list.args = {expr};
