@@ -57,13 +57,4 @@ std::string put_titles(std::string_view svg, const Scene& scene) {
   return out;
 }
 
-std::string svg_element(std::string_view svg, bool fluid) {
-  const std::size_t begin = svg.find("<svg");
-  if (begin == std::string_view::npos) return std::string(svg);
-  svg.remove_prefix(begin);
-  const std::size_t box = svg.find("viewBox");
-  if (!fluid || box == std::string_view::npos) return std::string(svg);
-  return "<svg " + std::string(svg.substr(box));
-}
-
 }  // namespace pw::viz

@@ -1,4 +1,4 @@
-// Completes Graphviz's SVG: titles as tooltips, and a form that can be embedded in a page.
+// Completes Graphviz's SVG with tooltips.
 #pragma once
 
 #include <string>
@@ -10,9 +10,6 @@ namespace pw::viz {
 
 /// Replaces the <title>s b0, b0->b1 of Graphviz with the scene's tooltips.
 std::string put_titles(std::string_view svg, const Scene& scene);
-/// Returns the <svg> element without the prolog; `fluid` removes width and height, so that the page
-/// sets them.
-std::string svg_element(std::string_view svg, bool fluid);
 /// Escapes text for an element or attribute.
 std::string xml_escaped(std::string_view text);
 
