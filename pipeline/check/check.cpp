@@ -28,6 +28,7 @@ Diagnostic with_test(const Finding& finding) {
 
 std::map<RuleId, RuleJudgement> judgements_of(const LoadedRules& rules,
                                               const std::vector<RuleId>& judged, const Log& log) {
+  note_missing_solver(log);
   RuleJudge judge(rules, {});
   std::map<RuleId, RuleJudgement> out;
   for (std::size_t i = 0; i < judged.size(); ++i) {

@@ -247,11 +247,17 @@ Result<std::vector<RuleId>> rules_to_judge(const RuleSet& rules,
   return ids;
 }
 
+void note_missing_solver(const Log& log) {
+  if (proof_lab() != nullptr && !proof_lab()->has_solver())
+    log.say("found no SMT solver (libpw_z3.so), so some verdicts may be weaker");
+}
+
 Result<std::vector<RuleJudgement>> judge_rules(
     const LoadedRules& rules, const std::vector<std::string>& only, const JudgeRequest& request,
     const Log& log, const std::function<void(const RuleJudgement&)>& done) {
   const std::vector<RuleId> ids = PW_TRY(rules_to_judge(rules.set, only));
   PW_TRY(check_numbers("ranks", request.ranks, 1, 64));
+  note_missing_solver(log);
   RuleJudge judge(rules, request);
   std::vector<RuleJudgement> out;
   for (RuleId id : ids) {

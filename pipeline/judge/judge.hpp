@@ -68,6 +68,9 @@ class RuleJudge {
 Result<std::vector<RuleId>> rules_to_judge(const RuleSet& rules,
                                            const std::vector<std::string>& only);
 
+/// Logs that verdicts may be weaker, if this build has proofs but no SMT solver is found.
+void note_missing_solver(const Log& log);
+
 /// Judges rules in their order; calls `done` with each as soon as it is known.
 Result<std::vector<RuleJudgement>> judge_rules(
     const LoadedRules& rules, const std::vector<std::string>& only, const JudgeRequest& request,

@@ -2,6 +2,7 @@
 """One rule has one verdict: under every name, from every command, and without a contradiction of proof and samples."""
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -215,6 +216,20 @@ class OneVerdict(unittest.TestCase):
                         self.assertEqual(row["contradiction"], "", row)
                         if row["rule"] not in WRONG:
                             self.assertNotEqual(row["verdict"], "refuted", row)
+
+
+class WithoutSolver(unittest.TestCase):
+    def test_weaker_verdicts_are_announced(self):
+        rule, note = "spelled.add_rms_wide#3", "found no SMT solver"
+        solver = (BIN / "libpw_z3.so").exists()
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(BIN / "pwr", folder)  # without the library
+            environment = os.environ | {"PWR_CACHE_DIR": folder + "/cache"}
+            for program, found in ((BIN / "pwr", solver), (Path(folder) / "pwr", False)):
+                words = [program, "--no-config", "--format", "json", "prove", "-r", "rules/norm.pwr", rule]
+                done = subprocess.run(words, capture_output=True, text=True, timeout=3600, check=True, env=environment)
+                self.assertEqual(note not in done.stderr, found, done.stderr)
+                self.assertEqual(json.loads(done.stdout)[0]["verdict"], "same_bits" if found else "rounds")
 
 
 if __name__ == "__main__":
