@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <link.h>
 
 namespace pw {
 
@@ -21,14 +22,21 @@ inline void* load_library(std::initializer_list<const char*> names, std::string&
   return nullptr;
 }
 
-/// Returns each of `places` as a path relative to the folder of the program or library that
-/// contains `inside`. Empty if that folder is unknown.
+/// Returns each of `places` as an absolute path, relative to the folder of the program or library
+/// that contains `inside`. Empty if that folder is unknown.
 inline std::vector<std::string> places_beside(const void* inside,
                                               std::initializer_list<const char*> places) {
   Dl_info own{};
-  if (::dladdr(inside, &own) == 0) return {};
-  std::error_code ignored;
-  const auto folder = std::filesystem::canonical(own.dli_fname, ignored).parent_path();
+  link_map* map = nullptr;
+  if (::dladdr1(inside, &own, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || !map)
+    return {};
+  // A library has its path here, but the program has the first word of its command line, which
+  // names another file if the program was found in PATH.
+  const std::filesystem::path file = *map->l_name == 0 ? "/proc/self/exe" : map->l_name;
+  if (!file.is_absolute()) return {};
+  std::error_code failed;
+  const auto folder = std::filesystem::canonical(file, failed).parent_path();
+  if (failed) return {};
   std::vector<std::string> out;
   for (const char* place : places) out.push_back(folder / place);
   return out;

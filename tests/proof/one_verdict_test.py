@@ -218,18 +218,42 @@ class OneVerdict(unittest.TestCase):
                             self.assertNotEqual(row["verdict"], "refuted", row)
 
 
-class WithoutSolver(unittest.TestCase):
-    def test_weaker_verdicts_are_announced(self):
-        rule, note = "spelled.add_rms_wide#3", "found no SMT solver"
-        solver = (BIN / "libpw_z3.so").exists()
-        with tempfile.TemporaryDirectory() as folder:
-            shutil.copy(BIN / "pwr", folder)  # without the library
-            environment = os.environ | {"PWR_CACHE_DIR": folder + "/cache"}
-            for program, found in ((BIN / "pwr", solver), (Path(folder) / "pwr", False)):
-                words = [program, "--no-config", "--format", "json", "prove", "-r", "rules/norm.pwr", rule]
-                done = subprocess.run(words, capture_output=True, text=True, timeout=3600, check=True, env=environment)
-                self.assertEqual(note not in done.stderr, found, done.stderr)
-                self.assertEqual(json.loads(done.stdout)[0]["verdict"], "same_bits" if found else "rounds")
+class FindsSolver(unittest.TestCase):
+    """The solver is a library in the folder of the program. The verdict of this rule needs it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def check(self, program, found, cwd, path=""):
+        environment = os.environ | {"PWR_CACHE_DIR": f"{self.folder}/cache", "PATH": f"{path}:{os.environ['PATH']}"}
+        words = [program, "--no-config", "--format", "json", "prove", "-r", Path("rules/norm.pwr").resolve(), "spelled.add_rms_wide#3"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=3600, check=True, env=environment, cwd=cwd)
+        self.assertEqual("found no SMT solver" not in done.stderr, found, done.stderr)
+        self.assertEqual(json.loads(done.stdout)[0]["verdict"], "same_bits" if found else "rounds")
+
+    def test_a_program_without_it_notes_that(self):
+        shutil.copy(BIN / "pwr", self.folder)
+        self.check(self.folder / "pwr", False, self.folder)
+
+    def test_however_the_program_is_started(self):
+        built = (BIN / "libpw_z3.so").exists()
+        (self.folder / "link").symlink_to(BIN / "pwr")
+        self.check(BIN / "pwr", built, ".")
+        self.check("pwr", built, self.folder, path=BIN)
+        self.check(self.folder / "link", built, self.folder)
+
+    def test_libraries_of_the_current_folder_are_not_loaded(self):
+        source, marker, current = self.folder / "own.c", self.folder / "loaded", self.folder / "clone/sub"
+        source.write_text(f'#include <stdio.h>\n__attribute__((constructor)) static void load(void) {{ fclose(fopen("{marker}", "w")); }}\n')
+        current.mkdir(parents=True)
+        (current / "pwr").touch()
+        for place in ("sub", "bin", "lib/piecewise"):
+            (current.parent / place).mkdir(parents=True, exist_ok=True)
+            subprocess.run(["c++", "-x", "c", "-shared", "-fPIC", source, "-o", current.parent / place / "libpw_z3.so"], check=True)
+        self.check("pwr", (BIN / "libpw_z3.so").exists(), current, path=BIN)
+        self.assertFalse(marker.exists())
 
 
 if __name__ == "__main__":
