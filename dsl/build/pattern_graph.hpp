@@ -1,5 +1,6 @@
-// What the builders of a graph from a pattern share: symbolic instances (dsl), frozen patterns
-// (rewriter/analysis), random instances (verify/samples), and the general case (proof/sketch).
+// Shared parts of the four builders that turn a pattern into a graph: symbolic instances (dsl),
+// frozen patterns (rewriter/analysis), random instances (verify/samples), and the general case
+// (proof/sketch).
 #pragma once
 
 #include <initializer_list>
@@ -18,8 +19,8 @@ using PatternValues = IdVec<PatternValueId, ValueId>;
 [[nodiscard]] const TypeExpr* declared_type(const Op& op, std::size_t operand);
 /// Returns the types of operands; invalid for an absent one.
 [[nodiscard]] std::vector<TypeId> types_of(const Graph& graph, const std::vector<ValueId>& values);
-/// Returns the type of the first operand of a node that is neither absent nor a number; invalid if
-/// there is none.
+/// Returns the type of a node's first operand that is neither absent nor a number, or an invalid
+/// id.
 [[nodiscard]] TypeId first_operand_type(const Graph& graph, const Rule& rule,
                                         const PatternNode& node, const PatternValues& values);
 /// Returns the dtype of this name, or the one that a variable of this name is bound to.
