@@ -1,8 +1,9 @@
-// Detects races by epochs: barriers are the only synchronisation, so two accesses of a word by
-// different threads conflict exactly if they are in the same epoch and one is a write. Invariant: a
-// detected race is independent of the order of threads. Cost: O(1) for an access.
+// Accesses and copies. Invariant: whether a race is detected is independent of the order of
+// threads, because a word keeps its last write and all reads since, and each new access is compared
+// with those that it conflicts with.
 #include "cuda/device/shared_memory.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -10,7 +11,6 @@
 namespace pw::cuda {
 namespace {
 
-constexpr int kSeveral = -2;
 constexpr int kMostWord = 16;  // bytes of a word
 
 }  // namespace
@@ -21,6 +21,16 @@ void SharedMemory::reset(std::size_t threads, std::int64_t bytes) {
   async_.assign(threads, {});
   shared_.clear();
   epoch_ = 1;
+  clocks_.assign(threads, 0);
+  known_.clear();
+  phases_.clear();
+}
+
+bool SharedMemory::before(int thread, Stamp at) const {
+  if (at.epoch < epoch_ || thread == self()) return true;
+  if (known_.empty()) return false;
+  const std::vector<std::uint32_t>& known = known_[fibers_.current()];
+  return !known.empty() && at.clock < known[static_cast<std::size_t>(thread)];
 }
 
 void SharedMemory::copy_async(Shared& array, long long i, const void* from) {
@@ -77,29 +87,41 @@ void SharedMemory::get(Shared& array, long long i, void* value) {
   if (word.writer == -1) {
     fail_(
         fmt::format("thread {} reads {}[{}], which no thread has written", self(), array.name, i));
-  } else if (word.writer != self() && word.written == epoch_) {
+  } else if (!before(word.writer, word.written)) {
     fail_(fmt::format("thread {} reads {}[{}], which thread {} writes without a barrier between",
                       self(), array.name, i, word.writer));
   }
-  word.reader = word.read == epoch_ && word.reader != self() ? kSeveral : self();
-  word.read = epoch_;
+  note_reader(word);
   std::memcpy(value, array.data.data() + i * array.bytes, static_cast<std::size_t>(array.bytes));
+}
+
+void SharedMemory::note_reader(Word& word) {
+  std::vector<Reader>& all = word.readers;
+  if (!all.empty() && all.front().at.epoch < epoch_) all.clear();
+  const auto own =
+      std::find_if(all.begin(), all.end(), [&](const Reader& r) { return r.thread == self(); });
+  if (own != all.end())
+    own->at = now();
+  else if (all.size() < 2 || !phases_.empty())
+    all.push_back({self(), now()});
 }
 
 void SharedMemory::set(Shared& array, long long i, const void* value) {
   if (!inside(array, i)) return;
   Word& word = array.words[static_cast<std::size_t>(i)];
-  if (word.writer != -1 && word.writer != self() && word.written == epoch_) {
+  if (word.writer != -1 && !before(word.writer, word.written)) {
     fail_(fmt::format("threads {} and {} write {}[{}] without a barrier between", self(),
                       word.writer, array.name, i));
-  } else if (word.read == epoch_ && word.reader != self()) {
-    fail_(fmt::format("thread {} writes {}[{}], which {} reads without a barrier between", self(),
-                      array.name, i,
-                      word.reader == kSeveral ? "another" : fmt::format("thread {}", word.reader)));
   }
+  for (const Reader& reader : word.readers)
+    if (!before(reader.thread, reader.at))
+      fail_(fmt::format("thread {} writes {}[{}], which thread {} reads without a barrier between",
+                        self(), array.name, i, reader.thread));
+  word.readers.clear();
   word.writer = self();
-  word.written = epoch_;
-  word.shown = async_[static_cast<std::size_t>(self())].shown_in.size();
+  word.written = now();
+  ++word.writes;
+  word.shown = async_[static_cast<std::size_t>(self())].shown_at.size();
   std::memcpy(array.data.data() + i * array.bytes, value, static_cast<std::size_t>(array.bytes));
 }
 

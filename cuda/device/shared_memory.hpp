@@ -1,8 +1,12 @@
-// Emulates the shared memory of a thread block, with race detection. Each word records its writer
-// and reader and their epochs; an epoch is the stretch between two barriers. Two accesses in one
-// epoch by different threads, at least one a write, are a data hazard in any thread order
-// (happens-before detection with barriers as the only synchronisation). The cost is constant per
-// access.
+// Emulates the shared memory of a thread block, with race detection by happens-before. Two accesses
+// of a word by different threads, at least one of them a write, are a hazard unless a barrier of
+// the block or a phase of an `mbarrier` orders them, whatever the order of the threads in this run.
+//
+// * Barriers of the block divide a run into epochs; accesses in different epochs are ordered.
+// * Within an epoch, vector clocks order accesses (FastTrack, Flanagan and Freund 2009): an arrival
+//   publishes the clocks of its thread, and a wait takes them over.
+//
+// Cost: constant per access, linear in the threads per arrival or wait.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +23,22 @@ namespace pw::cuda {
 /// Operations of the fiber that runs.
 class SharedMemory {
  public:
+  /// When a thread did something.
+  struct Stamp {
+    std::uint64_t epoch = 0;
+    std::uint32_t clock = 0;  ///< of the thread: its arrivals so far
+  };
+  struct Reader {
+    int thread = -1;
+    Stamp at;
+  };
   struct Word {
-    int writer = -1, reader = -1;         ///< the last; -2: several readers
-    std::uint64_t written = 0, read = 0;  ///< their epochs
-    std::size_t shown = 0;                ///< how often the writer had fenced (shown) its writes
+    int writer = -1;
+    Stamp written;
+    std::uint64_t writes = 0;
+    std::size_t shown = 0;  ///< how often the writer had fenced (shown) its writes
+    /// Since the last write and the last barrier of the block; without phases two of them suffice.
+    std::vector<Reader> readers;
   };
   struct Shared {
     std::string name;
@@ -34,6 +50,16 @@ class SharedMemory {
   /// `fail` reports a hazard; in a fiber it does not return.
   SharedMemory(const Fibers& fibers, std::function<void(std::string)> fail)
       : fibers_(fibers), fail_(std::move(fail)) {}
+
+  /// An `mbarrier`: a phase is complete when a number of warps have arrived, and the next begins.
+  struct Phases {
+    std::size_t expected = 0, arrived = 0;  ///< threads
+    unsigned completed = 0;
+    std::vector<std::uint32_t> open;       ///< clocks of all arrivals so far, by thread
+    std::vector<std::uint32_t> published;  ///< of those when the last phase was completed
+    /// Returns true if the last phase of this parity is complete (`mbarrier.test_wait.parity`).
+    [[nodiscard]] bool passed(unsigned parity) const { return (completed & 1u) != parity; }
+  };
 
   /// Forgets all arrays, for a block of so many threads and bytes of dynamic memory.
   void reset(std::size_t threads, std::int64_t bytes);
@@ -50,6 +76,15 @@ class SharedMemory {
   void commit();
   /// Waits until all but the last `groups` are complete.
   void wait(int groups);
+
+  // Phases, in shared_memory_phases.cpp.
+  void prepare_phases(Shared& array, long long i, int warps);
+  /// Returns the phases of an element, or null after a report that it has none.
+  Phases* phases(const Shared& array, long long i);
+  /// The thread arrives; returns true if that completes the phase.
+  bool arrive(Phases& phases);
+  /// A thread takes over what the last complete phase has published.
+  void take_over(std::size_t thread, const Phases& phases);
 
   // Asynchronous reads, in shared_memory_async.cpp.
   void read_async(Shared& array, long long i);
@@ -75,7 +110,7 @@ class SharedMemory {
   struct AsyncRead {
     Shared* of = nullptr;
     long long i = 0;
-    std::uint64_t begun = 0;  ///< epoch of its start
+    std::uint64_t writes = 0;  ///< of the word at its start
   };
   struct AsyncSums {
     void* own = nullptr;  ///< the thread's sums, unusable until it has waited
@@ -85,11 +120,15 @@ class SharedMemory {
   struct Async {
     std::vector<std::pair<std::size_t, AsyncRead>> reads;  ///< with their groups
     std::vector<AsyncSums> sums;
-    std::size_t groups = 0;               ///< completed groups
-    std::vector<std::uint64_t> shown_in;  ///< epochs in which the thread fenced its writes
+    std::size_t groups = 0;       ///< completed groups
+    std::vector<Stamp> shown_at;  ///< when the thread fenced its writes
   };
 
   [[nodiscard]] int self() const { return static_cast<int>(fibers_.current()); }
+  [[nodiscard]] Stamp now() const { return {epoch_, clocks_[fibers_.current()]}; }
+  void note_reader(Word& word);
+  /// Returns true if what a thread did then happened before what the running thread does now.
+  [[nodiscard]] bool before(int thread, Stamp at) const;
 
   const Fibers& fibers_;
   std::function<void(std::string)> fail_;
@@ -98,6 +137,9 @@ class SharedMemory {
   std::vector<Async> async_;    ///< by thread
   std::map<const void*, Shared> shared_;
   std::uint64_t epoch_ = 1;
+  std::vector<std::uint32_t> clocks_;              ///< by thread
+  std::vector<std::vector<std::uint32_t>> known_;  ///< by thread: clocks taken over, by thread
+  std::map<std::pair<const Shared*, long long>, Phases> phases_;
 };
 
 }  // namespace pw::cuda

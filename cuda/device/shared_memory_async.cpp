@@ -18,13 +18,13 @@ void SharedMemory::read_async(Shared& array, long long i) {
   alignas(16) unsigned char value[16];
   get(array, i, value);
   const Word& word = array.words[static_cast<std::size_t>(i)];
-  const std::vector<std::uint64_t>& shown = async_[static_cast<std::size_t>(word.writer)].shown_in;
-  if (shown.size() <= word.shown || (shown[word.shown] == epoch_ && word.writer != self()))
+  const std::vector<Stamp>& shown = async_[static_cast<std::size_t>(word.writer)].shown_at;
+  if (shown.size() <= word.shown || !before(word.writer, shown[word.shown]))
     fail_(fmt::format(
         "thread {} multiplies {}[{}], which thread {} wrote without a fence and a barrier between",
         self(), array.name, i, word.writer));
   Async& own = async_[static_cast<std::size_t>(self())];
-  own.reads.emplace_back(own.groups, AsyncRead{&array, i, epoch_});
+  own.reads.emplace_back(own.groups, AsyncRead{&array, i, word.writes});
 }
 
 /// Returns the storage of the actual sums. The thread's own are NaN until it has waited.
@@ -43,7 +43,7 @@ void* SharedMemory::sum_async(void* sums, int bytes) {
 }
 
 void SharedMemory::show_async() {
-  async_[static_cast<std::size_t>(self())].shown_in.push_back(epoch_);
+  async_[static_cast<std::size_t>(self())].shown_at.push_back(now());
 }
 
 void SharedMemory::commit_async() { ++async_[static_cast<std::size_t>(self())].groups; }
@@ -59,7 +59,7 @@ void SharedMemory::wait_async(int groups) {
       continue;
     }
     const Word& word = read.of->words[static_cast<std::size_t>(read.i)];
-    if (word.written > read.begun)
+    if (word.writes != read.writes)
       return fail_(fmt::format("thread {} multiplies {}[{}], which thread {} writes meanwhile",
                                self(), read.of->name, read.i, word.writer));
     alignas(16) unsigned char value[16];

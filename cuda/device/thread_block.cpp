@@ -61,6 +61,15 @@ const HostApi& ThreadBlock::api() {
       [] { active->memory_.show_async(); },
       [] { active->memory_.commit_async(); },
       [](int groups) { active->memory_.wait_async(groups); },
+      [](void* array, long long i, int warps) {
+        active->memory_.prepare_phases(*static_cast<SharedMemory::Shared*>(array), i, warps);
+      },
+      [](void* array, long long i) {
+        active->arrive(*static_cast<const SharedMemory::Shared*>(array), i);
+      },
+      [](void* array, long long i, unsigned parity) {
+        active->await(*static_cast<const SharedMemory::Shared*>(array), i, parity);
+      },
       [](long long accesses) { active->wait_for_earlier(accesses); },
       [](unsigned before) { active->wait_for_blocks(before); },
       [](long long accesses) {
@@ -228,6 +237,9 @@ void ThreadBlock::stuck() {
     const std::string what =
         t.state == State::ended        ? "ended"
         : t.state == State::at_barrier ? fmt::format("wait at the barrier in line {}", t.line)
+        : t.state == State::awaiting_phase
+            ? fmt::format("await a phase of parity {} after {} complete ones", t.parity,
+                          t.phases->completed)
         : t.state == State::gathering
             ? std::string("wait for all lanes of their warp")
             : fmt::format("wait to exchange {} lanes apart (mask {:08x})", t.distance, t.mask);
@@ -263,6 +275,28 @@ void ThreadBlock::wait_for_earlier(long long accesses) {
     fail(fmt::format("thread {} accesses memory before it waits for the earlier kernel", thread));
   early_[thread].waited = true;
   threads_[thread].state = State::waiting;
+  fibers_.pause();
+}
+
+void ThreadBlock::arrive(const SharedMemory::Shared& array, long long i) {
+  SharedMemory::Phases* const phases = memory_.phases(array, i);
+  if (phases == nullptr || !memory_.arrive(*phases)) return;
+  for (Thread& t : threads_)
+    if (t.state == State::awaiting_phase && t.phases == phases && phases->passed(t.parity)) {
+      t.state = State::ready;
+      memory_.take_over(static_cast<std::size_t>(&t - threads_.data()), *phases);
+    }
+}
+
+void ThreadBlock::await(const SharedMemory::Shared& array, long long i, unsigned parity) {
+  const SharedMemory::Phases* const phases = memory_.phases(array, i);
+  if (phases == nullptr) return;
+  const auto thread = static_cast<std::size_t>(self());
+  if (phases->passed(parity)) return memory_.take_over(thread, *phases);
+  Thread& t = threads_[thread];
+  t.state = State::awaiting_phase;
+  t.phases = phases;
+  t.parity = parity;
   fibers_.pause();
 }
 

@@ -51,6 +51,7 @@ class ThreadBlock {
     gathering,
     waiting,
     awaiting_blocks,
+    awaiting_phase,
     ended
   };
   struct Thread {
@@ -60,6 +61,8 @@ class ThreadBlock {
     int distance = 0, bytes = 0;
     const void* mine = nullptr;
     void* other = nullptr;
+    const SharedMemory::Phases* phases = nullptr;  ///< of an awaited phase, and its parity
+    unsigned parity = 0;
   };
   /// A thread of a launch that starts early: whether it has waited for the predecessor, and the
   /// accesses of all threads when it first ran.
@@ -83,6 +86,8 @@ class ThreadBlock {
   void wait_for_earlier(long long accesses);
   void release_wait(std::size_t thread);
   void wait_for_blocks(unsigned before);
+  void arrive(const SharedMemory::Shared& array, long long i);
+  void await(const SharedMemory::Shared& array, long long i, unsigned parity);
   void run_blocks_before(std::size_t thread);
 
   Fibers fibers_;

@@ -13,6 +13,9 @@
 // * Down: a row of a piece holds 64 matrix rows at one k; the next eight of k form the next piece,
 //   and the next 64 rows are `panel` words on.
 //
+// Warps of different roles synchronise by phases (`mbarrier`): a phase is complete when a number of
+// warps have arrived, and the next begins. Arrivals do not wait.
+//
 // Invariant: registers and shared memory of a started product must not be changed before the wait
 // for its group. Writes to shared memory need a proxy fence and a barrier before a product reads
 // them.
@@ -33,6 +36,43 @@ PW_FUNCTION pw_matrix pw_matrix_on(pw_matrix m, int words) {
 template <class S>
 PW_FUNCTION pw_matrix pw_matrix_at(S& shared, int word, int panel) {
   return pw_matrix_of(pw_shared_address(shared, word) / 16, panel);
+}
+template <class B>
+PW_FUNCTION unsigned pw_address_of_phases(B& barriers, int i) {
+  return pw_shared_address(barriers, 0) + 8u * (unsigned)i;
+}
+/// Prepares a barrier whose phases are complete after `warps` arrivals. One thread prepares it, and
+/// __syncthreads() precedes its use.
+template <class B>
+PW_FUNCTION void pw_prepare_phases(B& barriers, int i, int warps) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(pw_address_of_phases(barriers, i)),
+               "r"(warps)
+               : "memory");
+}
+/// All lanes of a warp together arrive once; what they did before is visible to those who await
+/// the phase.
+template <class B>
+PW_FUNCTION void pw_arrive(B& barriers, int i) {
+  __syncwarp();
+  asm volatile(
+      "{ .reg .pred p; setp.eq.u32 p, %1, 0; @p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(
+          pw_address_of_phases(barriers, i)),
+      "r"(threadIdx.x % 32)
+      : "memory");
+}
+/// Waits until the phase of this number is complete; phase -1 is. The number may be at most one
+/// below the current phase's, because only its parity counts.
+template <class B>
+PW_FUNCTION void pw_await(B& barriers, int i, int phase) {
+  unsigned done = 0;
+  do {
+    asm volatile(
+        "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; "
+        "selp.u32 %0, 1, 0, p; }"
+        : "=r"(done)
+        : "r"(pw_address_of_phases(barriers, i)), "r"((unsigned)phase & 1u)
+        : "memory");
+  } while (done == 0);
 }
 /// Returns a number that is equal in all lanes of a warp, so that the compiler keeps it once for
 /// the warp.
@@ -71,6 +111,15 @@ PW_FUNCTION void pw_hold(pw_fragment (&a)[J]) {
     for (int i = 0; i < 4; ++i) asm volatile("" : "+r"(a[j].r[i])::"memory");
 }
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+/// All warps of a warpgroup give up registers, or wait for some, until each thread has N.
+template <int N>
+PW_FUNCTION void pw_fewer_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+}
+template <int N>
+PW_FUNCTION void pw_more_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+}
 #define PW_NAMES_32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define PW_NAMES_48 \
   PW_NAMES_32       \
@@ -150,6 +199,10 @@ PW_GROUPS(pw_f16, "f16")
 #undef PW_GROUP
 #undef PW_BEGUN
 #else
+template <int N>
+PW_FUNCTION void pw_fewer_registers();
+template <int N>
+PW_FUNCTION void pw_more_registers();
 template <bool DOWN, class T, class S, class A, int J>
 PW_FUNCTION void pw_multiply(T, S&, float (&)[J][4], A, pw_matrix, bool adds = true);
 #endif
@@ -160,6 +213,22 @@ template <class S>
 PW_FUNCTION pw_matrix pw_matrix_at(S&, int word, int panel) {
   return pw_matrix_of((unsigned)word, panel);
 }
+template <class B>
+PW_FUNCTION void pw_prepare_phases(B& barriers, int i, int warps) {
+  pw_host->prepare_phases(barriers.p, i, warps);
+}
+template <class B>
+PW_FUNCTION void pw_arrive(B& barriers, int i) {
+  pw_host->arrive(barriers.p, i);
+}
+template <class B>
+PW_FUNCTION void pw_await(B& barriers, int i, int phase) {
+  pw_host->await(barriers.p, i, (unsigned)phase & 1u);
+}
+template <int N>
+PW_FUNCTION void pw_fewer_registers() {}
+template <int N>
+PW_FUNCTION void pw_more_registers() {}
 PW_FUNCTION int pw_of_warp(int x) { return x; }
 PW_FUNCTION void pw_show_to_products() { pw_host->show_async(); }
 PW_FUNCTION void pw_begin_products() {}

@@ -8,7 +8,9 @@
 #include "base/hash.hpp"
 #include "codegen/toolchain.hpp"
 #include "cuda/device/host_driver.hpp"
+#include "cuda/device/nvrtc.hpp"
 #include "cuda/kernels/attention/attention.hpp"
+#include "cuda/kernels/emitter.hpp"
 #include "dsl/dsl.hpp"
 #include "exec/runner.hpp"
 #include "tensor/numerics.hpp"
@@ -73,12 +75,17 @@ const cuda::AttentionTiles kGroupedTiles{{{4, 1, {64, 1, 1}, 1, true},
                                           {12, 1, {128, 1, 1}, 1, true}},
                                          {{6, 0}, {12, 1}, {18, 2}, {26, 3}, {1 << 30, 4}}};
 
+/// A change of a kernel's text.
+struct Change {
+  std::string_view from, to = {};
+};
+
 /// One layer of attention on the emulated device.
 class Device {
  public:
-  /// `without`: a line of the kernels that is left out, the last of its kind.
+  /// `change`: text of the kernels, the last of its kind, and its replacement.
   Device(const Graph& graph, const std::string& arch, std::uint64_t seed,
-         const cuda::AttentionTiles& tiles, std::string_view without = {})
+         const cuda::AttentionTiles& tiles, const Change& change = {})
       : graph_(graph),
         driver_({seed}),
         attention_(driver_, [this](std::int64_t bytes, const std::string&) {
@@ -87,11 +94,11 @@ class Device {
     const auto made = cuda::attention_kernels(graph, KvCache::kPageTokens, arch, &tiles);
     REQUIRE(made);
     kernels_ = *made;
-    if (!without.empty()) {
+    if (!change.from.empty()) {
       for (cuda::AttentionForm& form : kernels_.forms->all) {
-        const std::size_t at = form.kernel.source.rfind(without);
+        const std::size_t at = form.kernel.source.rfind(change.from);
         REQUIRE(at != std::string::npos);
-        form.kernel.source.erase(at, without.size());
+        form.kernel.source.replace(at, change.from.size(), change.to);
       }
     }
     attention_.add(kernels_, "a");
@@ -278,6 +285,37 @@ TEST_CASE("tensor cores: attention by warpgroups has the bits of its order of su
   for (std::size_t of_form : steps) CHECK(of_form >= 4);
 }
 
+/// Each removes or moves an operation that orders threads or asynchronous work. Turns order no
+/// data.
+constexpr Change kFaults[] = {
+    {"\n    pw_show_to_products();"},
+    {"\n    pw_arrive(barriers, last);"},
+    {"\n        pw_wait<1>();"},
+    {"\n  pw_wait<0>();"},
+    {"\n  if (last >= 0) announce();"},
+    {"\n      pw_await(barriers, free + which, number / 2 - 1);"},
+    {"\n      pw_await(barriers, free + which, number / 2 - 1);",
+     "if (free != pw_keys_free) pw_await(barriers, free + which, number / 2 - 1);"},
+    {"\n      pw_await(barriers, free + which, number / 2 - 1);",
+     "if (free == pw_keys_free) pw_await(barriers, free + which, number / 2 - 1);"},
+    {"free + which, number / 2 - 1);", "free + which, number / 2);"},
+    {"\n      if (round < rounds) pw_await(barriers, pw_keys_full + (number & 1), number / 2);"},
+    {"\n      pw_await(barriers, pw_values_full + (number & 1), number / 2);"},
+    {"\n    pw_arrive(barriers, last);",
+     "\n    if (last < pw_values_full) pw_arrive(barriers, last);"},
+    {"pw_keys_full + (number & 1), number / 2);", "pw_keys_full + (number & 1), number / 2 - 1);"},
+    {"\n      pw_arrive(barriers, pw_group_turn + (team + 1 < teams ? team + 1 : 0));"},
+    {"team == 0 ? turn - 1 : turn);", "turn);"},
+    {"\n        free_keys(number);\n        weigh(round);", "\n        weigh(round);"},
+    {"\n        pw_wait_for_products<1>();\n        free_keys(number);",
+     "\n        free_keys(number);\n        pw_wait_for_products<1>();"},
+    {"\n        weigh(round);\n        free_values(number - 1);",
+     "\n        free_values(number - 1);\n        weigh(round);"},
+    {"\n        pw_wait_for_products<1>();"},
+    {"\n        pw_wait_for_products<0>();"},
+    {"\n  __syncthreads();\n  // Registers", "\n  // Registers"},
+};
+
 TEST_CASE("tensor cores: without a barrier or a wait attention by warpgroups is refused or wrong",
           "[cuda][tensor]") {
   if (no_host_compiler()) return;
@@ -292,20 +330,52 @@ TEST_CASE("tensor cores: without a barrier or a wait attention by warpgroups is 
   step.sequences = {{0, 200, 0}};
   const std::vector<Tensor> inputs =
       need(input_tensors(graph, weights, {{"n", step.tokens()}}, step), *context);
-  const auto result = [&](std::string_view without) -> std::string {
-    Device device(graph, "sm_90", kSeed, tiles, without);
+  const auto result = [&](const Change& change) -> std::string {
+    Device device(graph, "sm_90", kSeed, tiles, change);
     KvCache cache;
     step.cache = &cache;
     const auto out = device.tried(step, inputs, 0);
     if (!out) return out.error().front().code;
     return {reinterpret_cast<const char*>(out->data()), out->view().bytes()};
   };
-  const std::string right = result("");
+  const std::string right = result({});
   CHECK(right.size() == 200 * 4 * 64 * 2);
-  for (const std::string_view line :
-       {"\n      __syncthreads();", "\n      pw_wait<0>();", "\n      pw_show_to_products();",
-        "\n      pw_wait_for_products<0>();", "\n        pw_wait_for_products<1>();"}) {
-    INFO(line);
-    CHECK(result(line) != right);
+  for (const Change& fault : kFaults) {
+    INFO(fault.from << " -> " << fault.to);
+    const bool same = result(fault) == right;
+    CHECK_FALSE(same);
+  }
+}
+
+TEST_CASE("tensor cores: attention by warpgroups compiles without spills, products overlapped",
+          "[cuda][tensor]") {
+  const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
+  if (!nvrtc.present()) {
+    WARN("SKIPPED: NVRTC is " << nvrtc.state());
+    return;
+  }
+  const ContextPtr context = library();
+  for (const Heads& h : {Heads{"bf16", 32, 8, 128, "none"}, Heads{"f16", 16, 16, 64, "none"}}) {
+    const Graph graph = need(parse_graph(context, text_of(h), "test"), *context);
+    cuda::AttentionTiles tiles;
+    for (const cuda::AttentionTile& tile : cuda::attention_candidates(
+             *cuda::tensor_machine("sm_90"), {1, 2048, 0, h.heads, h.groups, h.width}))
+      if (tile.grouped) tiles.all.push_back(tile);
+    const auto kernels = cuda::attention_kernels(graph, KvCache::kPageTokens, "sm_90", &tiles);
+    REQUIRE(kernels);
+    for (const cuda::AttentionForm& form : kernels->forms->all) {
+      INFO(described(form.tile) << ", heads of " << h.width);
+      const auto cubin =
+          nvrtc.compile(cuda::source_file(form.kernel), form.kernel.name, {"sm_90", false});
+      if (!cubin) FAIL(cubin.error().front().message);
+      INFO(cubin->log);
+      CHECK_FALSE(cubin->usage.spills());
+      CHECK(cubin->usage.stack == 0);
+      // Groups exchange registers, so those of a block must be known at its start.
+      CHECK(cubin->usage.registers == form.tile.registers(h.width));
+      // The compiler reports if it lets products wait for one another, or ignores an exchange.
+      CHECK(cubin->log.find("serialized") == std::string::npos);
+      CHECK(cubin->log.find("setmaxnreg") == std::string::npos);
+    }
   }
 }

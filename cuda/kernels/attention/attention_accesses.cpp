@@ -147,7 +147,7 @@ class TileCounter {
     const std::int64_t limit = run.most(run.of.first, run.of.last), words = sizes_.width / 8,
                        block = tile_.order.keys;
     const std::int64_t taken = sizes_.groups * limit * words;
-    out_.add_global(kPages, false, kNumber, taken, words);
+    out_.add_global(kPages, false, kNumber, 2 * taken, 2 * words);
     out_.add_global(kKeys, false, kWord, taken);
     out_.add_global(kValues, false, kWord, taken);
     out_.add_shared(true, kWord, 2 * sizes_.groups * ceil_div(limit, block) * block * words);

@@ -30,8 +30,9 @@ constexpr int kWarpsOfGroup = 4;
 constexpr double kAlone = 1.3;
 // Instructions of a warp of a warpgroup in addition to the weights of scores, counted in the
 // machine code of sm_90: for a key block, and for a copied word with its page look-up. Their stalls
-// are assumed to be those of other warps; no warpgroup kernel has been measured.
-constexpr double kOfGroupStep = 180, kOfGroupCopy = 4;
+// are assumed to be those of other warps. Not measured: groups that take turns. Groups that met
+// after each key block took 1.3 times the model's time on an H200 (4096 and more tokens).
+constexpr double kOfGroupStep = 180, kOfGroupCopy = 6;
 constexpr double kStrandsMeet = 40e-9;  // seconds of a barrier, as in machine.cpp
 
 // Reached fraction of a multiprocessor's cache rate while parts are added; fitted.
@@ -99,11 +100,12 @@ BlockCost cost_of_strands(const TensorMachine& machine, double width, const Atte
   return out;
 }
 
-/// Returns the instructions of a warp of a warpgroup for a key block.
-double instructions_of_step(const AttentionTile& tile, double width) {
-  const double copies = 2.0 * tile.order.keys * width / 8 / tile.threads();
-  return kWaiting *
-         (kCountedOfWeight * tile.order.keys * 16 / 32 + kOfGroupStep + kOfGroupCopy * copies);
+/// Returns the instructions of warpgroups for the key blocks of their warps, and of the warps that
+/// copy.
+double instructions_of_groups(const AttentionTile& tile, const KeysOfBlock& keys, double width) {
+  const double of_step = kCountedOfWeight * tile.order.keys * 16 / 32 + kOfGroupStep;
+  const double copies = 2 * keys.copied * width / 8 / 32;  // of warps
+  return kWaiting * (keys.tile_blocks * of_step + kOfGroupCopy * copies);
 }
 
 /// Returns the cost of a block. A warp's own work takes as long as for the warp with the most keys;
@@ -116,7 +118,7 @@ BlockCost cost_of(const TensorMachine& machine, const AttentionWork& work,
   const double multiply = 4 * keys.tile_read * 16 * width;
   // An ldmatrix loads two fragments of 16 by 16; an instruction multiplies 16 by 8 by 16.
   const double instructions =
-      tile.grouped ? keys.tile_blocks * instructions_of_step(tile, width)
+      tile.grouped ? instructions_of_groups(tile, keys, width)
                    : multiply / (2 * 16 * 8 * 16) + keys.read * pair / 512 + scores / 32 * kOfScore;
   // Queries are written, and each strand reads them once; the reads of warpgroups are counted with
   // the keys.
@@ -334,6 +336,8 @@ int AttentionTile::first_row(int warp, int t) const {
 int AttentionTile::registers(std::int64_t width) const {
   constexpr int kRest = 64, kMost = 255;  // in addition to sums, queries and scores
   constexpr int kRestOfGroups = 48;       // in addition to sums, scores and weights
+  constexpr int kAll = 65536, kUnit = 8;  // registers of a multiprocessor, and of an allocation
+  if (grouped && down > kWarpsOfGroup) return kAll / threads() / kUnit * kUnit;
   if (grouped) return static_cast<int>(width) / 2 + order.keys * 3 / 4 + kRestOfGroups;
   return std::min(tall * (static_cast<int>(width) * 3 / 4 + order.keys / 2) + kRest, kMost);
 }

@@ -23,11 +23,11 @@ struct AttentionTile {
   int tall = 1;  ///< tiles of 16 rows in a warp
   AttentionOrder order;
   int deep = 1;  ///< key blocks of each strand that are copied at a time
-  /// Uses warpgroups (`wgmma`): each four of `down` hold 64 rows; tall, strands, parts and deep are
-  /// 1.
+  /// Uses warpgroups (`wgmma`): each four of `down` hold 64 rows, and four more warps copy; tall,
+  /// strands, parts and deep are 1.
   bool grouped = false;
   int together = 1;  ///< tokens of a block if `down` is 1; else as many as its rows hold
-  [[nodiscard]] int threads() const { return 32 * down * order.strands; }
+  [[nodiscard]] int threads() const { return 32 * (down * order.strands + (grouped ? 4 : 0)); }
   [[nodiscard]] int rows() const { return down * tall * 16; }
   /// Returns the first row of a warp's t-th tile of 16 rows. Every second round of tiles has
   /// reverse order, which balances the warps, because later rows see more keys.
@@ -40,7 +40,7 @@ struct AttentionTile {
   /// before their contents are copied; 0 if key blocks, pages and threads do not fit together.
   [[nodiscard]] std::int64_t keys_at_a_time(std::int64_t width, std::int64_t page_tokens) const;
   [[nodiscard]] std::int64_t shared_bytes(std::int64_t width) const;
-  /// Returns the approximate registers of a thread.
+  /// Returns the approximate registers of a thread; with several warpgroups, the mean over all.
   [[nodiscard]] int registers(std::int64_t width) const;
   /// Returns true if there is a kernel for the tile: warpgroups support heads of 64 or 128 columns,
   /// on machines with warpgroup instructions.

@@ -23,8 +23,9 @@ constexpr std::string_view kByWarps =
 )";
 constexpr std::string_view kByGroups =
     R"(  PW_KEPT(kept);
+  PW_SHARED(unsigned long long, barriers, pw_group_turn + {down} / 4);
   pw_group_attention<pw_{in}, {down}, {keys}, {width}, {share}, {groups}, {page}>(
-      kept, p0, p1, p2, pw_pages{{p3, p4, p5}}, rows, {factor},
+      kept, barriers, p0, p1, p2, pw_pages{{p3, p4, p5}}, rows, {factor},
 )";
 constexpr std::string_view kStoreTwo =
     R"(      [&](long long token, int head, int column, float y0, float y1) {{
