@@ -95,6 +95,9 @@ void EngineArgs::add_to(CLI::App& app, bool graph_required) {
   add_switch(app, "--programmatic-edges", stated.engine.programmatic_edges,
              "with --backend cuda: let a kernel of a captured graph start before its only "
              "predecessor ends (programmatic dependent launch, sm_90 or newer)");
+  add_switch(app, "--share-executables", stated.engine.share_executables,
+             "with --backend cuda: capture graphs of several sizes into one executable, which is "
+             "updated when the size changes: less time and memory for capturing, slower changes");
   add_switch(app, "--stream-weights", stated.engine.stream_weights,
              "with --backend cuda: steps of at most 8 tokens run products in kernels that stream "
              "weights and contain the norms, activations and rotations around them");

@@ -3,8 +3,8 @@
 // share a recorded form and have executables of their own, since their addresses differ.
 //
 // Invariant: a captured graph has an edge path between any two nodes of which one writes bytes that
-// the other touches (order_nodes). Cost: one instantiation for each captured piece and size;
-// ordering is quadratic in the nodes at worst.
+// the other touches (order_nodes). Cost: one instantiation for each captured piece and size, or for
+// each piece and topology if sizes share executables; ordering is quadratic in the nodes at worst.
 #include "cuda/captured_graphs.hpp"
 
 #include <algorithm>
@@ -39,10 +39,15 @@ std::string CapturedGraphs::breaks() const {
   return out;
 }
 
-CapturedGraph CapturedGraphs::instantiate(RecordedGraph graph, std::uint64_t addresses) {
+CapturedGraph CapturedGraphs::instantiate(RecordedGraph graph, std::uint64_t addresses,
+                                          Executables& others) {
   LaunchCounts launches;
   launches.graphs = 1;
   for (const LaunchNode& node : graph.nodes) launches.add(counted(node));
+  graph.shared = task_.options.share_executables;
+  for (const auto& other : graph.shared ? others : Executables{})
+    if (const auto number = other->add(graph); number && *number)
+      return {other, **number, addresses, launches};
   const std::size_t nodes = graph.nodes.size();
   const auto early = static_cast<std::size_t>(std::count_if(
       graph.nodes.begin(), graph.nodes.end(), [](const LaunchNode& node) { return node.early; }));
@@ -57,7 +62,8 @@ CapturedGraph CapturedGraphs::instantiate(RecordedGraph graph, std::uint64_t add
   ++log_.counters.executables;
   log_.counters.graph_nodes += nodes;
   log_.counters.early_starts += early;
-  return {std::move(*executable), addresses, launches};
+  others.push_back(std::move(*executable));
+  return {others.back(), 0, addresses, launches};
 }
 
 /// Counts the nodes that start after their predecessors' end, by reason.
@@ -82,7 +88,7 @@ Status CapturedGraphs::capture_pieces(std::int64_t size) {
     const PieceId piece(i);
     if (!pieces_.captured(piece)) continue;
     auto graph = PW_TRY(recorder_.record(piece, size));
-    CapturedGraph made = instantiate(std::move(graph), hash_of(piece));
+    CapturedGraph made = instantiate(std::move(graph), hash_of(piece), of_pieces_[i]);
     if (!made.executable) continue;
     const std::size_t c = task_.stitched.pieces[piece].piece_class.index;
     log_.counters.graphs_captured += recorded[c] ? 0 : 1;
@@ -98,7 +104,7 @@ Status CapturedGraphs::capture_step(std::int64_t size, std::int64_t query) {
     log_.note(fmt::format("a captured step is split where the host runs: {}", host));
   for (StepSegment& segment : made) {
     auto graph = PW_TRY(recorder_.record_steps(segment.first, segment.end, size, query));
-    segment.graph = instantiate(std::move(graph), hash_of(segment));
+    segment.graph = instantiate(std::move(graph), hash_of(segment), of_segments_[segment.first]);
     if (!segment.graph.executable) return {};
   }
   if (made.empty()) return {};
@@ -168,7 +174,8 @@ Result<bool> CapturedGraphs::replay(const CapturedGraph& graph, std::uint64_t ad
   }
   ++log_.counters.replays;
   launches.add(graph.launches);
-  PW_TRY(graph.executable->replay());
+  if (graph.executable->current() != graph.number) ++log_.counters.updates;
+  PW_TRY(graph.executable->replay(graph.number));
   return true;
 }
 

@@ -12,7 +12,8 @@ namespace pw::cuda {
 
 /// A captured graph; without an executable if the driver rejects it.
 struct CapturedGraph {
-  std::unique_ptr<GraphExecutable> executable;
+  std::shared_ptr<GraphExecutable> executable;
+  std::size_t number = 0;       ///< of the graph in the executable
   std::uint64_t addresses = 0;  ///< hash
   LaunchCounts launches = {};
 };
@@ -70,8 +71,10 @@ class CapturedGraphs {
   }
   /// Returns the runs of pieces between those on the host, with nothing recorded.
   [[nodiscard]] std::vector<StepSegment> segments() const;
-  /// Instantiates a graph. Adds a note if the driver rejects it.
-  CapturedGraph instantiate(RecordedGraph graph, std::uint64_t addresses);
+  using Executables = std::vector<std::shared_ptr<GraphExecutable>>;
+  /// Instantiates a graph, or adds it to one of `others`, the executables of other sizes, if they
+  /// may be shared. Adds a note if the driver rejects it.
+  CapturedGraph instantiate(RecordedGraph graph, std::uint64_t addresses, Executables& others);
   void count_full_edges(const RecordedGraph& graph);
   /// Notes how many nodes start early, and why the others do not.
   void note_full_edges();
@@ -84,8 +87,9 @@ class CapturedGraphs {
   const DeviceAttention& pages_;
   const LaunchRecorder& recorder_;
   RuntimeLog& log_;
-  std::vector<std::map<std::int64_t, CapturedGraph>> graphs_;  ///< by piece, then size
-  std::map<std::int64_t, std::vector<StepSegment>> steps_;     ///< whole steps, by size
+  std::vector<std::map<std::int64_t, CapturedGraph>> graphs_;   ///< by piece, then size
+  std::map<std::int64_t, std::vector<StepSegment>> steps_;      ///< whole steps, by size
+  std::map<std::size_t, Executables> of_pieces_, of_segments_;  ///< by piece, by first step
   std::map<std::string, std::size_t> full_edges_;  ///< nodes by the reason for full edges
   bool captured_ = false;
   std::vector<CaptureTime> times_;

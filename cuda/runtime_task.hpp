@@ -21,6 +21,9 @@ struct RuntimeOptions {
   bool programmatic_edges = false;
   /// They do also where the model predicts a loss (edge_choice.hpp). For tests.
   bool early_at_a_loss = false;
+  /// Graphs of several sizes share an executable if their topologies are equal. Capturing takes
+  /// less time and memory, but a step of another size than the last updates the executable first.
+  bool share_executables = false;
   /// Steps of few tokens use kernels that stream weights, and that join products with their
   /// neighbours (joined_products.hpp). Not in strict runs.
   bool stream_weights = false;
@@ -38,14 +41,15 @@ struct RuntimeCounters {
   std::size_t compilations = 0;     ///< of classes
   std::size_t graphs_captured = 0;  ///< class and size, plus whole steps by size
   std::size_t whole_steps = 0;      ///< part of graphs_captured
-  std::size_t executables = 0;      ///< piece and size, plus whole steps by size
+  std::size_t executables = 0;      ///< piece and size, plus whole steps by size, unless shared
   std::size_t graph_nodes = 0;      ///< total of the executables
   std::size_t early_starts = 0;     ///< of the nodes: those with a programmatic edge
   std::size_t failed_captures = 0;  ///< graphs that run launch by launch instead
   std::size_t allocations = 0;
   std::size_t replays = 0, launches = 0, ops_between = 0;
-  std::size_t stale = 0;  ///< skipped replays because an address had changed
-  std::size_t loops = 0;  ///< part of the executables: many steps in one launch, by size
+  std::size_t updates = 0;  ///< of the replays: those that updated a shared executable first
+  std::size_t stale = 0;    ///< skipped replays because an address had changed
+  std::size_t loops = 0;    ///< part of the executables: many steps in one launch, by size
   std::size_t loop_replays = 0, looped_steps = 0;  ///< steps that they ran
   std::size_t uploads = 0;  ///< inputs of steps that were copied from the host
 };

@@ -51,6 +51,7 @@ class CudaExecutable final : public StepExecutable {
              {"graphs_captured", c.graphs_captured},
              {"whole_steps", c.whole_steps},
              {"executables", c.executables},
+             {"updates", c.updates},
              {"graph_nodes", c.graph_nodes},
              {"early_starts", c.early_starts},
              {"failed_captures", c.failed_captures},
@@ -103,6 +104,7 @@ class CudaEngine final : public StepEngine {
     options.grouping.automatic = options_.fuse;
     options.cached_tokens = options_.cached_tokens;
     options.programmatic_edges = options_.programmatic_edges;
+    options.share_executables = options_.share_executables;
     options.stream_weights = options_.stream_weights;
     options.steps_in_launch = options_.steps_in_launch;
     options.schedules = schedules_.get();
@@ -133,7 +135,7 @@ class CudaEngine final : public StepEngine {
           "  removed {} objects from the cache that are damaged or that the driver rejects",
           evicted));
     const cuda::RuntimeCounters& c = runtime.counters();
-    const bool pieces = c.executables > c.whole_steps;
+    const bool pieces = c.graphs_captured > c.whole_steps;
     out.push_back(
         fmt::format("cuda on {}: {} of {} captured, {} compiled; {}{}, {} of "
                     "{}{}, arena {}",

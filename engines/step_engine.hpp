@@ -23,6 +23,7 @@ struct EngineOptions : BackendOptions {
   std::uint64_t seed = 1;            ///< seed of the emulator's thread order
   std::int64_t cached_tokens = 0;    ///< see cuda::RuntimeOptions
   bool programmatic_edges = false;   ///< see cuda::RuntimeOptions
+  bool share_executables = false;    ///< see cuda::RuntimeOptions
   bool stream_weights = false;       ///< see cuda::RuntimeOptions
   std::int64_t steps_in_launch = 0;  ///< see cuda::RuntimeOptions
   /// For cuda: a table that `pwr tune` wrote, or "none"; empty: the built-in table.

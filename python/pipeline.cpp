@@ -95,6 +95,7 @@ void take_execution(Given& given, const Named& named, ExecutionRequest& request)
                   "the drivers are cuda and host");
   given.take("cached_tokens", request.engine.cached_tokens);
   given.take("programmatic_edges", request.engine.programmatic_edges);
+  given.take("share_executables", request.engine.share_executables);
   given.take("stream_weights", request.engine.stream_weights);
   given.take("strict", request.engine.strict);
   given.take("fuse", request.engine.fuse);

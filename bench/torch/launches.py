@@ -45,7 +45,7 @@ int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsi
 OTHERS = """cuGetErrorName cuDevicePrimaryCtxRetain cuDevicePrimaryCtxRelease_v2 cuCtxSetCurrent cuMemGetInfo_v2 cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2
 cuMemcpyDtoDAsync_v2 cuMemsetD8Async cuStreamCreate cuStreamSynchronize cuStreamDestroy_v2 cuStreamBeginCapture_v2 cuStreamEndCapture cuModuleLoadData
 cuModuleUnload cuModuleGetFunction cuFuncSetAttribute cuGraphCreate cuGraphDestroy cuGraphAddKernelNode_v2 cuGraphAddMemcpyNode cuGraphAddChildGraphNode
-cuGraphInstantiateWithFlags cuGraphUpload cuGraphLaunch cuGraphExecDestroy""".split()
+cuGraphInstantiateWithFlags cuGraphExecUpdate_v2 cuGraphUpload cuGraphLaunch cuGraphExecDestroy""".split()
 
 
 def library(folder):

@@ -194,6 +194,12 @@ struct CudaDriver::State {
   }
 };
 
+/// A graph of the driver's that an executable is made of or updated to.
+struct CudaDriver::MadeGraph {
+  std::string name;
+  std::unique_ptr<void, int (*)(void*)> made;
+};
+
 /// Returns a kernel's launch without its parameters.
 CudaKernelNode kernel_node(const Kernel& kernel, void* function, const LaunchNode& node) {
   CudaKernelNode out;
@@ -227,20 +233,46 @@ class CudaLaunch {
   CudaKernelNode node_;
 };
 
+/// Invariant: the executable has the parameters of graph `current_`, if that is set.
 class CudaDriver::Replay final : public GraphExecutable {
  public:
-  Replay(State& state, std::string name, void* executable)
-      : state_(state), name_(std::move(name)), executable_(executable) {}
+  Replay(CudaDriver& driver, MadeGraph graph, void* executable)
+      : driver_(driver), state_(*driver.state_), executable_(executable) {
+    graphs_.push_back(std::move(graph));
+  }
   ~Replay() override { state_.f().executable_destroy(executable_); }
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
-  Status replay() override {
-    return state_.wait(state_.f().graph_launch(executable_, state_.stream), "replay " + name_);
+
+  Result<std::optional<std::size_t>> add(const RecordedGraph& graph) override {
+    if (!graphs_[0].made) return std::nullopt;
+    graphs_.push_back(PW_TRY(driver_.make(graph)));
+    // The driver compares the topologies, those of library calls too.
+    if (update(graphs_.size() - 1)) return graphs_.size() - 1;
+    graphs_.pop_back();
+    return std::nullopt;
   }
+  Status replay(std::size_t number) override {
+    if (current_ != number) PW_TRY(update(number));
+    return state_.wait(state_.f().graph_launch(executable_, state_.stream),
+                       "replay " + graphs_[number].name);
+  }
+  [[nodiscard]] std::size_t current() const override { return current_.value_or(graphs_.size()); }
 
  private:
+  Status update(std::size_t number) {
+    current_.reset();
+    CudaUpdate why;
+    PW_TRY(state_.check(state_.f().graph_update(executable_, graphs_[number].made.get(), &why),
+                        "update to " + graphs_[number].name));
+    current_ = number;
+    return {};
+  }
+
+  CudaDriver& driver_;
   State& state_;
-  std::string name_;
+  std::vector<MadeGraph> graphs_;
+  std::optional<std::size_t> current_ = 0;
   void* executable_;
 };
 
@@ -474,18 +506,26 @@ class CudaDriver::GraphMaker {
   std::uint64_t condition_ = 0;
 };
 
-Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph graph) {
+Result<CudaDriver::MadeGraph> CudaDriver::make(const RecordedGraph& graph) {
   const CudaFunctions& f = state_->f();
   PW_TRY(check_early(graph, state_->waiting));
   GraphMaker maker(*state_, graph);
   PW_TRY(maker.choose_products());
   void* made = nullptr;
   PW_TRY(state_->check(f.graph_create(&made, 0), "create a graph"));
-  const std::unique_ptr<void, int (*)(void*)> owner(made, f.graph_destroy);
+  MadeGraph out{graph.name, {made, f.graph_destroy}};
   PW_TRY(maker.add_nodes(made));
+  return out;
+}
+
+Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph graph) {
+  const CudaFunctions& f = state_->f();
+  MadeGraph made = PW_TRY(make(graph));
   void* executable = nullptr;
-  PW_TRY(state_->check(f.graph_instantiate(&executable, made, 0), "capture " + graph.name));
-  auto replay = std::make_unique<Replay>(*state_, graph.name, executable);
+  PW_TRY(
+      state_->check(f.graph_instantiate(&executable, made.made.get(), 0), "capture " + graph.name));
+  if (!graph.shared) made.made.reset();
+  auto replay = std::make_unique<Replay>(*this, std::move(made), executable);
   PW_TRY(state_->wait(f.graph_upload(executable, state_->stream), "upload " + graph.name));
   return replay;
 }

@@ -80,11 +80,13 @@ class CudaDriver final : public Driver {
  private:
   struct State;
   class Replay;
+  struct MadeGraph;
   class GraphMaker;
   class KernelOnStream;
   class ProductOnStream;
   class CopyOnStream;
   explicit CudaDriver(std::unique_ptr<State> state);
+  Result<MadeGraph> make(const RecordedGraph& graph);
   std::unique_ptr<State> state_;
 };
 

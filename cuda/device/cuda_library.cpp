@@ -42,6 +42,7 @@ std::string fill(CudaFunctions& f, void* library) {
   find(f.graph_copy, "cuGraphAddMemcpyNode");
   find(f.graph_child, "cuGraphAddChildGraphNode");
   find(f.graph_instantiate, "cuGraphInstantiateWithFlags");
+  find(f.graph_update, "cuGraphExecUpdate_v2");
   find(f.graph_upload, "cuGraphUpload");
   find(f.graph_launch, "cuGraphLaunch");
   find(f.executable_destroy, "cuGraphExecDestroy");

@@ -38,6 +38,12 @@ struct CudaEdge {  ///< CUgraphEdgeData
   unsigned char reserved[5] = {};
 };
 
+struct CudaUpdate {  ///< CUgraphExecUpdateResultInfo
+  int result = 0;
+  void* node = nullptr;    ///< that prevents the update
+  void* before = nullptr;  ///< if an edge does: its other node
+};
+
 struct CudaConditional {  ///< CUgraphNodeParams of a conditional node; a loop unless changed
   int type = 13;          ///< CU_GRAPH_NODE_TYPE_CONDITIONAL
   int reserved[3] = {};
@@ -92,6 +98,7 @@ struct CudaFunctions {
   int (*graph_loop)(void**, void*, void* const*, const CudaEdge*, std::size_t,
                     CudaConditional*) = nullptr;  ///< optional: 12.4
   int (*graph_instantiate)(void**, void*, unsigned long long) = nullptr;
+  int (*graph_update)(void*, void*, CudaUpdate*) = nullptr;
   int (*graph_upload)(void*, void*) = nullptr;
   int (*graph_launch)(void*, void*) = nullptr;
   int (*executable_destroy)(void*) = nullptr;

@@ -29,6 +29,14 @@ LaunchNode at_addresses(LaunchNode node, std::span<const Address> tensors) {
   return node;
 }
 
+bool same_topology(const RecordedGraph& a, const RecordedGraph& b) {
+  return !a.condition && !b.condition &&
+         std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(),
+                    [](const LaunchNode& x, const LaunchNode& y) {
+                      return x.kind == y.kind && x.after == y.after && x.early == y.early;
+                    });
+}
+
 bool conflict(const LaunchNode& a, const LaunchNode& b) {
   return meet(a.writes, b.reads) || meet(a.reads, b.writes) || meet(a.writes, b.writes);
 }

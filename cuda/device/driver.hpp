@@ -91,7 +91,11 @@ struct RecordedGraph {
   /// The nodes are the body of a loop that runs until the kernel of this node ends it. The driver
   /// gives that kernel the condition's handle, as its last parameter.
   std::optional<std::size_t> condition = std::nullopt;
+  bool shared = false;  ///< its executable may be shared (GraphExecutable::add)
 };
+
+/// Returns true if the graphs have nodes of the same kinds with the same edges, and no loop.
+[[nodiscard]] bool same_topology(const RecordedGraph& a, const RecordedGraph& b);
 
 /// Returns true if both touch the same bytes and one of them writes.
 [[nodiscard]] bool conflict(const LaunchNode& a, const LaunchNode& b);
@@ -125,13 +129,20 @@ void start_early(RecordedGraph& graph, const std::set<std::string>& waiting);
 /// Fails with PW1251 if a programmatic edge is not safe.
 [[nodiscard]] Status check_early(const RecordedGraph& graph, const std::set<std::string>& waiting);
 
-/// An instantiated graph.
+/// An instantiated graph, and the others that share its executable. Those have the same nodes and
+/// edges with other parameters; to replay another one than the last, the executable is updated.
 class GraphExecutable {
  public:
   virtual ~GraphExecutable() = default;
-  /// Runs all nodes, once or in a loop, and waits for them. Fails with PW1253 if the device fails;
-  /// the device is unusable afterwards.
-  virtual Status replay() = 0;
+  /// Adds a graph and returns its number; the instantiated one is number 0. Returns nothing if the
+  /// graph needs an executable of its own. Fails as `instantiate` does.
+  virtual Result<std::optional<std::size_t>> add(const RecordedGraph& graph) = 0;
+  /// Runs all nodes of a graph, once or in a loop, and waits for them. Fails with PW1253 if the
+  /// device fails; the device is unusable afterwards.
+  virtual Status replay(std::size_t number) = 0;
+  Status replay() { return replay(0); }
+  /// Returns the number of the graph that replays without an update.
+  [[nodiscard]] virtual std::size_t current() const = 0;
 };
 
 struct DeviceMemory {

@@ -27,34 +27,46 @@ std::vector<TensorView> views(std::span<const DeviceTensor> tensors) {
 
 class HostDriver::Replay final : public GraphExecutable {
  public:
-  Replay(HostDriver& driver, RecordedGraph graph) : driver_(driver), graph_(std::move(graph)) {
-    if (graph_.condition)
-      graph_.nodes[*graph_.condition].params.back() =
+  Replay(HostDriver& driver, RecordedGraph graph) : driver_(driver) {
+    if (graph.condition)
+      graph.nodes[*graph.condition].params.back() =
           static_cast<std::int64_t>(reinterpret_cast<Address>(&go_on_));
+    graphs_.push_back(std::move(graph));
   }
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
 
-  Status replay() override {
-    const std::size_t number = driver_.replays_++;
-    if (number == driver_.options_.break_replay) driver_.broken_ = true;
-    if (driver_.broken_)
-      return fail(error_in(graph_.name, "PW1253",
-                           fmt::format("the device failed at node {} ({})", graph_.nodes.size() - 1,
-                                       graph_.nodes.empty() ? "" : graph_.nodes.back().name),
-                           "restart the process; the device stays unusable until it ends"));
-    const std::uint64_t seed = combine(driver_.options_.seed, number);
-    if (!graph_.condition) return Order(driver_, graph_, seed).run();
-    return run_loop(seed);
+  Result<std::optional<std::size_t>> add(const RecordedGraph& graph) override {
+    if (!graphs_[0].shared || !same_topology(graphs_[0], graph)) return std::nullopt;
+    PW_TRY(driver_.check(graph));
+    graphs_.push_back(graph);
+    return graphs_.size() - 1;
   }
 
+  Status replay(std::size_t number) override {
+    current_ = number;
+    const RecordedGraph& graph = graphs_[number];
+    const std::size_t replay = driver_.replays_++;
+    if (replay == driver_.options_.break_replay) driver_.broken_ = true;
+    if (driver_.broken_)
+      return fail(error_in(graph.name, "PW1253",
+                           fmt::format("the device failed at node {} ({})", graph.nodes.size() - 1,
+                                       graph.nodes.empty() ? "" : graph.nodes.back().name),
+                           "restart the process; the device stays unusable until it ends"));
+    const std::uint64_t seed = combine(driver_.options_.seed, replay);
+    if (!graph.condition) return Order(driver_, graph, seed).run();
+    return run_loop(graph, seed);
+  }
+
+  [[nodiscard]] std::size_t current() const override { return current_; }
+
  private:
-  Status run_loop(std::uint64_t seed) {
+  Status run_loop(const RecordedGraph& graph, std::uint64_t seed) {
     Status done;
     go_on_ = 1;
     for (std::size_t pass = 1; go_on_ != 0 && done; ++pass) {
       driver_.deliver_signals(true);
-      done = Order(driver_, graph_, combine(seed, pass)).run();
+      done = Order(driver_, graph, combine(seed, pass)).run();
       if (driver_.options_.after_pass) driver_.options_.after_pass(pass);
     }
     driver_.deliver_signals(false);
@@ -123,7 +135,8 @@ class HostDriver::Replay final : public GraphExecutable {
   };
 
   HostDriver& driver_;
-  RecordedGraph graph_;
+  std::vector<RecordedGraph> graphs_;
+  std::size_t current_ = 0;
   unsigned go_on_ = 1;  ///< the condition of a loop
 };
 
@@ -229,6 +242,11 @@ Status HostDriver::load(std::span<const Kernel> kernels) {
 Result<std::unique_ptr<GraphExecutable>> HostDriver::instantiate(RecordedGraph graph) {
   if (graphs_++ == options_.refuse_graph)
     return fail(error_in(graph.name, "PW1250", "the device rejects the graph"));
+  PW_TRY(check(graph));
+  return std::make_unique<Replay>(*this, std::move(graph));
+}
+
+Status HostDriver::check(const RecordedGraph& graph) const {
   if (options_.checks_edges) PW_TRY(check_early(graph, waiting_));
   const Ancestors ancestors(graph);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -246,7 +264,7 @@ Result<std::unique_ptr<GraphExecutable>> HostDriver::instantiate(RecordedGraph g
           "add the missing edge between them"));
     }
   }
-  return std::make_unique<Replay>(*this, std::move(graph));
+  return {};
 }
 
 Status HostDriver::run_node(const LaunchNode& node, std::uint64_t seed, const Earlier& earlier) {

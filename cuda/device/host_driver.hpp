@@ -84,6 +84,8 @@ class HostDriver : public Driver {
   /// wait.
   void deliver_signals(bool wait);
   [[nodiscard]] Status check(const MemoryRange& range, const std::string& what) const;
+  /// Fails as `instantiate` does.
+  [[nodiscard]] Status check(const RecordedGraph& graph) const;
   using Earlier = std::function<Status()>;
   Status run_node(const LaunchNode& node, std::uint64_t seed, const Earlier& earlier = {});
   Status run_unchecked(const LaunchNode& node, std::uint64_t seed, const Earlier& earlier = {});

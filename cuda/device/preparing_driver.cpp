@@ -14,7 +14,9 @@ Status PreparingDriver::load(std::span<const Kernel> kernels) {
 
 class PreparingDriver::Nothing final : public GraphExecutable {
  public:
-  Status replay() override { return {}; }
+  Result<std::optional<std::size_t>> add(const RecordedGraph&) override { return 0; }
+  Status replay(std::size_t) override { return {}; }
+  [[nodiscard]] std::size_t current() const override { return 0; }
 };
 
 Result<std::unique_ptr<GraphExecutable>> PreparingDriver::instantiate(RecordedGraph graph) {

@@ -626,7 +626,7 @@ def run_model(
 ) -> Dict[str, Any]:
     """Loads, rewrites, splits, plans, builds, and runs a model as `pwr run` does; check=True compares the outputs with the unrewritten graph.
 
-    options: backend, driver, cached_tokens, programmatic_edges, stream_weights, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, those of plan(), execute, check, prove, pad, native, ranks, replicated (a list), save,
+    options: backend, driver, cached_tokens, programmatic_edges, share_executables, stream_weights, strict, fuse, schedules, seed, tokens, steps, weights, map, plan, those of plan(), execute, check, prove, pad, native, ranks, replicated (a list), save,
     expect, rtol and atol; they equal the options of `pwr run` with these names (execute=False: as `pwr report`). `given` has contents of inputs, by name: numpy
     arrays, or objects with __dlpack__ in CPU memory. `backends` adds backends by name, each a callable: backend(graph) is called once for each piece. It returns
     a callable that takes an array for each input and returns one for each output, in order. `hook`: an object with before(call), after(call) or both, called around

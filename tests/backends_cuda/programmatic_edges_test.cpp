@@ -337,6 +337,65 @@ TEST_CASE("programmatic edges: the driver adds them to its graph", "[cuda]") {
   CHECK(refused.error().front().code == "PW1251");
 }
 
+TEST_CASE("driver: an executable is updated to graphs of its topology", "[cuda]") {
+  const StandIn device;
+  const Nvrtc nvrtc = Nvrtc::open();
+  if (!device.present() || !nvrtc.present()) {
+    WARN("SKIPPED: no C++ compiler or no NVRTC");
+    return;
+  }
+  static std::vector<std::uint64_t> written;  // addresses, by launch
+  device.function<void(int (*)(const char*), void (*)(const char*, const std::uint64_t*))>(
+      "stand_in_kernels")([](const char*) { return 4; },
+                          [](const char*, const std::uint64_t* p) { written.push_back(p[2]); });
+  const auto driver = device.driver();
+  REQUIRE(driver->load(std::vector{right()}));
+  const Address at = driver->allocate(1 << 12).value();
+  const auto graph_of = [&](Address first, Address nodes) {
+    RecordedGraph graph{"chain", {}, std::nullopt, true};
+    for (Address i = first; i < first + nodes; ++i) {
+      LaunchNode node;
+      node.name = right().name;
+      node.params = {kWords};
+      const auto buffer = [&](Address n) {
+        return DeviceTensor{DType::i32, {kWords}, at + 256 * n};
+      };
+      node.reads = {buffer(i), buffer(i)};
+      node.writes = {buffer(i + 1)};
+      graph.nodes.push_back(node);
+    }
+    order_nodes(graph);
+    return graph;
+  };
+  const auto executable = std::move(driver->instantiate(graph_of(0, 2)).value());
+  const auto other = executable->add(graph_of(5, 2)), longer = executable->add(graph_of(0, 3));
+  REQUIRE(other);
+  CHECK(*other == 1);
+  REQUIRE(longer);
+  CHECK(!*longer);
+  using Addresses = std::vector<std::uint64_t>;
+  const auto writes_of = [&](std::size_t number) {
+    written.clear();
+    CHECK(executable->replay(number));
+    CHECK(executable->current() == number);
+    return written;
+  };
+  CHECK(writes_of(0) == Addresses{at + 256, at + 512});
+  CHECK(writes_of(1) == Addresses{at + 6 * 256, at + 7 * 256});
+  const int updates = device.counter("updates");
+  CHECK(writes_of(1) == Addresses{at + 6 * 256, at + 7 * 256});
+  CHECK(device.counter("updates") == updates);
+  CHECK(writes_of(0) == Addresses{at + 256, at + 512});
+  CHECK(device.counter("updates") == updates + 1);
+  // One whose executable is not shared takes no other.
+  RecordedGraph single = graph_of(0, 2);
+  single.shared = false;
+  const auto alone = std::move(driver->instantiate(single).value());
+  const auto refused = alone->add(graph_of(5, 2));
+  REQUIRE(refused);
+  CHECK(!*refused);
+}
+
 namespace {
 
 /// A kernel that counts its runs in p0, and goes on until there are five.

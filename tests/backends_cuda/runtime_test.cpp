@@ -308,6 +308,37 @@ TEST_CASE("runtime: the routing of experts is a kernel of the piece it stands in
   CHECK(routed == 2);
 }
 
+/// Sizes share executables, in pieces and in whole steps, and keep their bits in any order.
+TEST_CASE("runtime: graphs of several sizes share an executable", "[cuda][diff]") {
+  if (no_host_compiler()) return;
+  cuda::RuntimeOptions options = strict_options();
+  options.share_executables = true;
+  for (const ModelCase& model : {ModelCase{}, whole(ModelCase{"fp8", "o2"})}) {
+    INFO(model.mode);
+    ReadyRuntime own(model), shared(model, {}, options);
+    const cuda::RuntimeCounters &c = own.runtime->counters(), &u = shared.runtime->counters();
+    CHECK(u.graphs_captured == c.graphs_captured);
+    CHECK(4 * u.executables == c.executables);
+    CHECK(4 * u.graph_nodes == c.graph_nodes);
+    std::size_t sizes = 0;
+    std::int64_t last = 0;
+    for (const Step& step : traffic(11, 10)) {
+      INFO(step.tokens() << " tokens");
+      const auto replayed = need(shared.run(step), *shared.planned.context);
+      CHECK(bits_apart(replayed.outputs, shared.whole(step)) == "");
+      if (replayed.report.mode != StepMode::captured) continue;
+      sizes += replayed.report.padded != last ? 1 : 0;
+      last = replayed.report.padded;
+    }
+    CHECK(sizes > 2);
+    // The last captured size is current at the start.
+    CHECK(u.updates % u.executables == 0);
+    CHECK(u.updates / u.executables >= sizes - 1);
+    CHECK(u.updates / u.executables <= sizes);
+    CHECK(c.updates == 0);
+  }
+}
+
 TEST_CASE("runtime: as many graphs as classes and sizes, as many executables as pieces and sizes",
           "[cuda]") {
   if (no_host_compiler()) return;

@@ -64,7 +64,7 @@ Stream legacy;           // the stream that is called null
 int captures = 0;        // under way, on any stream
 bool relaxed = false;    // whether calls that may wait are allowed during them
 int open_graphs = 0;     // begun, and not made ready
-int allocations = 0, waits = 0, loads = 0, copies_of_host = 0, launches = 0, programmatic_edges = 0;
+int allocations = 0, waits = 0, loads = 0, copies_of_host = 0, launches = 0, programmatic_edges = 0, updates = 0;
 
 /// Functions of a kernel's name: the number of its parameters, and a run with their values.
 int (*parameters)(const char*) = nullptr;
@@ -232,6 +232,7 @@ int stand_in_waits() { return waits; }
 int stand_in_loads() { return loads; }
 int stand_in_copies_of_host() { return copies_of_host; }
 int stand_in_launches() { return launches; }
+int stand_in_updates() { return updates; }
 int stand_in_programmatic_edges() { return programmatic_edges; }
 int cuInit(unsigned) { return 0; }
 int cuDriverGetVersion(int* v) { *v = 13000; return 0; }
@@ -442,6 +443,35 @@ int cuGraphInstantiateWithFlags(void** out, const Graph* graph, unsigned long lo
   executables.push_back(copy_of(graph));
   *out = executables.back();
   --open_graphs;
+  return 0;
+}
+struct Update {  // CUgraphExecUpdateResultInfo
+  int result;
+  Node *node, *before;
+};
+bool alike(const Graph* a, const Graph* b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  if (a->nodes.size() != b->nodes.size()) return false;
+  const auto place = [](const Graph* g, const Node* n) { return std::find(g->nodes.begin(), g->nodes.end(), n) - g->nodes.begin(); };
+  for (size_t i = 0; i < a->nodes.size(); ++i) {
+    const Node *x = a->nodes[i], *y = b->nodes[i];
+    if (x->facts.kind != y->facts.kind || x->facts.kind == 13 || x->programmatic != y->programmatic || x->after.size() != y->after.size()) return false;
+    for (size_t k = 0; k < x->after.size(); ++k)
+      if (place(a, x->after[k]) != place(b, y->after[k])) return false;
+    if (!alike(x->child, y->child)) return false;
+  }
+  return true;
+}
+int cuGraphExecUpdate_v2(Graph* executable, const Graph* graph, Update* why) {
+  if (std::find(executables.begin(), executables.end(), executable) == executables.end()) return 400;
+  if (!alike(executable, graph)) {
+    *why = {3, nullptr, nullptr};
+    return 910;
+  }
+  Graph* const made = copy_of(graph);
+  std::swap(executable->nodes, made->nodes);
+  delete made;
+  ++updates;
   return 0;
 }
 int cuGraphUpload(void*, Stream* s) { return at_once(s, [] {}); }

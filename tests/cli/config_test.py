@@ -29,7 +29,7 @@ TAKEN = set(
     graph graph-seconds graphs group grouping head heads hidden histogram input inputs keep kv-heads kv-rank layers limit list lm-head loras map
     max-requests max-tokens measure memory mode most most-boxes no-analysis no-native no-open no-pad no-proof no-split nodes often only opaque
     ops order orders over overlay pass passes pieces pipeline plan port programmatic-edges progress prove q-rank quality quant quiet ranges rank ranks relation
-    repeats replicated rows rtol rules run runs sample schedules seconds seed separate sequence-parallel set shard shuffle size-cap sizes solver
+    repeats replicated rows rtol rules run runs sample schedules seconds seed separate sequence-parallel set shard share-executables shuffle size-cap sizes solver
     sources-only space speculative-tokens splitting stats stdio stdout steps steps-in-launch stream-weights strict subsets symbol time-limit timeout times token-ranges tokens
     tokens-symbol topk tp type verdicts verify-each view vocab weight weights widths with
     """.split()
