@@ -82,6 +82,9 @@ class Case(unittest.TestCase):
                 self.assertLessEqual(difference(plain.state_dict(), other.state_dict()), CLOSE)
         return front.report(compiled)
 
+    def options(self):
+        return {}
+
     def same_without_gradients(self, function, *inputs, **how):
         with torch.no_grad():
             return self.same(function, *inputs, **how)
@@ -277,6 +280,38 @@ class Parts(Case):
             lambda x: (x[:1].expand(4, 3), x.unsqueeze(0).expand(2, -1, -1).transpose(1, 2), x[:0].expand(0, 3)), torch.randn(4, 3)
         )
         self.same_without_gradients(lambda x: x * torch.tensor([1.0, 2.0, 3.0]), torch.randn(4, 3))
+
+    def test_weights_that_change(self):
+        """Weights are looked up again when they have other memory, other strides, or another module's; new contents need no look-up."""
+        with torch.no_grad():
+            models = [Block().eval() for _ in range(2)]
+            calls = [torch.compile(model, backend="piecewise", options=self.options()) for model in models]
+            x = torch.randn(5, 16)
+
+            def check():
+                for _ in range(2):
+                    for model, call in zip(models, calls):
+                        self.assertLessEqual(difference([model(x)], [call(x)]), CLOSE)
+
+            check()
+            models[0].up.weight.mul_(2)
+            check()
+            models[0].up.weight.data = torch.randn(64, 16)
+            check()
+            models[1].down.weight.data = torch.randn(64, 16).t()
+            check()
+            models[0].up.weight.data = torch.randn(64 * 16 + 1)[1:].view(64, 16)
+            check()
+            models[0].norm.weight = nn.Parameter(torch.randn(16))
+            check()
+            models[0].load_state_dict(models[1].state_dict())
+            check()
+
+    def test_results_in_any_layout(self):
+        self.same_without_gradients(
+            lambda x: (x.sin().permute(2, 0, 1), x.cos().transpose(0, 1), x[:1].exp().transpose(0, 2), x[:, :, :1].abs().transpose(0, 1)),
+            torch.randn(2, 3, 4),
+        )
 
     def test_copies_to_any_order_of_dims(self):
         for dtype in (torch.bool, torch.bfloat16, torch.float32, torch.int64):

@@ -33,6 +33,9 @@ ON_DEVICE = {"backend": "cuda", "driver": "cuda"} if PLACE.type == "cuda" else E
 class OnDevice:
     """Runs the tests of a case on the device."""
 
+    def options(self):
+        return ON_DEVICE
+
     def same(self, function, *inputs, **how):
         return super().same(function, *inputs, **ON_DEVICE, **how)
 

@@ -16,8 +16,9 @@ from .frozen import FrozenWeights
 from .devices import OnDevice, aligned
 from .hosted import HostCalls, laid_out
 from .prepared import PreparedWeights
-from .storage import Place, part_of, row_major
+from .storage import Place, dense, part_of, row_major
 from .fx_import import DTYPES, FxImport, evaluated
+from .weights import WeightSets
 
 
 def over(address: int, dtype: str, extents: t.Tuple[int, ...]) -> torch.Tensor:
@@ -49,11 +50,16 @@ def _empty_on(place: torch.device, extents: t.Tuple[int, ...], strides: t.Tuple[
 _empty_cpu = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or functools.partial(_empty_on, torch.device("cpu"))
 
 
+def _permuted(tensor: torch.Tensor, place: Place) -> torch.Tensor:
+    """Returns a copy with this dense layout."""
+    return torch.empty_strided(place.sizes, place.strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
+
+
 class _Known(t.NamedTuple):
     """Sizes and layouts that all calls with the same symbols share."""
 
     empties: t.List[t.Tuple[t.Tuple[int, ...], t.Tuple[int, ...], torch.dtype]]  # extents, strides, and dtype of the computed results
-    laid_out: t.List[t.Tuple[int, Place]]  # the results that are not row-major
+    laid_out: t.List[t.Tuple[int, t.Callable[[torch.Tensor, Place], torch.Tensor], Place]]  # the results that are not row-major
     views: t.Dict[int, t.Tuple[Place, Place, torch.dtype]]  # by output: a returned view's place, and that of its base
 
 
@@ -90,6 +96,10 @@ class Call:
         given = [node.meta.get("val") for node in imported.graph.find_nodes(op="placeholder")]
         self._dtypes = [(i, fake.dtype) for i, fake in enumerate(given) if isinstance(fake, torch.Tensor)]
         self._known: t.Dict[t.Tuple[int, ...], _Known] = {}
+        fixed = imported.weights() if frozen is None else set()
+        weights = [i for i, place in enumerate(self._inputs) if isinstance(place, int) and place in fixed]
+        self._others = [i for i in range(len(self._inputs)) if i not in set(weights)]  # inputs that each call looks up
+        self._weights = WeightSets([self._inputs[i] for i in weights], functools.partial(self._weight_addresses, weights)) if weights else None
 
     @property
     def choices(self) -> t.List[t.Tuple[str, t.List[t.Tuple[str, float]]]]:
@@ -103,14 +113,14 @@ class Call:
         if extents != [place.sizes for place in places]:
             raise Error(f"the graph returns tensors of {extents}, but PyTorch of {[place.sizes for place in places]}")
         empties = [(sizes, torch.empty(sizes, device="meta").stride(), dtype) for (sizes, *_), (dtype, _) in zip(places, self._results)]
-        laid_out = [(i, place) for i, place in enumerate(places) if not row_major(place)]
+        copied = [(i, _permuted if dense(place) else laid_out, place) for i, place in enumerate(places) if not row_major(place)]
         views = {
             i: (place.at(at), whole.at(at), dtype)
             for i, (kind, what) in enumerate(self._outputs)
             if kind == "view"
             for _, place, whole, dtype in [what]
         }
-        known = self._known[key] = _Known(empties, laid_out, views)
+        known = self._known[key] = _Known(empties, copied, views)
         return known
 
     def __call__(self, *given):
@@ -129,8 +139,8 @@ class Call:
             if not is_failed(why):
                 raise
             return as_pytorch(lambda: self._in_pytorch(*args), why)
-        for i, place in known.laid_out:
-            results[i] = laid_out(results[i], place)
+        for i, lay_out, place in known.laid_out:
+            results[i] = lay_out(results[i], place)
         out = results if self._only_results else self._outputs_of(args, results, symbols, known)
         args.clear()
         return out
@@ -149,15 +159,35 @@ class Call:
                 out.append(evaluated(what, symbols) if kind == "number" else what)
         return out
 
+    def _weight_addresses(self, weights: t.List[int], args: t.Sequence[t.Any]) -> t.Optional[t.List[int]]:
+        """Returns the addresses of all inputs, with 0 for those that are not weights; None if a weight has to be copied for each call."""
+        addresses = [0] * len(self._inputs)
+        for i in weights:
+            tensor = args[self._inputs[i]]
+            if self._ready(tensor) is not tensor:
+                return None
+            addresses[i] = tensor.data_ptr()
+        return addresses
+
     def _compute(self, args: t.Sequence[t.Any], symbols: t.Dict[str, int], known: _Known) -> t.List[torch.Tensor]:
         """Returns the computed results, row-major."""
-        given = [args[place] if isinstance(place, int) else place for place in self._inputs]
-        prepared = self._frozen.place(given) if self._frozen is not None else ()
-        given = [self._ready(tensor) for tensor in given]
+        prepared, given = (), []  # the tensors live while the graph runs
+        addresses = self._weights.of(args) if self._weights is not None else None
+        if addresses is not None:
+            addresses = addresses.copy()
+            for i in self._others:
+                place = self._inputs[i]
+                given.append(self._ready(args[place] if isinstance(place, int) else place))
+                addresses[i] = given[-1].data_ptr()
+        else:
+            given = [args[place] if isinstance(place, int) else place for place in self._inputs]
+            prepared = self._frozen.place(given) if self._frozen is not None else ()
+            given = [self._ready(tensor) for tensor in given]
+            addresses = [tensor.data_ptr() for tensor in given]
         results = [self._empty(*what) for what in known.empties]
         before = self._hosted.begin(args, symbols) if self._hosted is not None else None
         try:
-            self._run([tensor.data_ptr() for tensor in given], [tensor.data_ptr() for tensor in results], symbols, *prepared)
+            self._run(addresses, [tensor.data_ptr() for tensor in results], symbols, *prepared)
         finally:
             if before is not None:
                 self._hosted.end(before)

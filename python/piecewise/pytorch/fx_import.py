@@ -256,6 +256,15 @@ class FxImport:
             self._graph.schema(target, line)
         self._add_ranges()
 
+    def weights(self) -> t.Set[int]:
+        """Returns which arguments are weights of fixed sizes."""
+        fakes = [node.meta.get("val") for node in self.graph.find_nodes(op="placeholder")]
+        return {
+            i
+            for i, fake in enumerate(fakes)
+            if i in self._static and isinstance(fake, torch.Tensor) and all(isinstance(size, int) for size in fake.shape)
+        }
+
     def run(self, *args: t.Any) -> t.List[t.Any]:
         """Runs the graph in PyTorch."""
         return list(self._module.forward(*args))

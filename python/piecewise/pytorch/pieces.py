@@ -5,9 +5,7 @@ Invariant: a replay computes what the launches would compute with these argument
 from __future__ import annotations
 
 import collections
-import ctypes
 import dataclasses
-import functools
 import logging
 import threading
 import typing as t
@@ -20,23 +18,15 @@ from .calls import Call
 from .counter import compilation_counter
 from .devices import aligned, is_recording, on_device, stream_of
 from .padding import Extents, Padding
-from .recording import EmulatedGraph, Pool, TorchGraph, is_plain
+from .recording import EmulatedGraph, Pool, TorchGraph
 from .reports import GraphReport
+from .weights import WeightSets
 
 _log = logging.getLogger("piecewise")
 _GRAPHS = 64  # sets of sizes and weights whose graphs a part keeps, for each thread
-_WEIGHTS = 64  # sets of weights that a thread keeps for a part
 _BEGINNINGS = 256  # exact sizes whose parts of fixed memory a graph keeps
 
 _pools = threading.local()  # a graph's memory is free again after its replay, so graphs of a thread and stream share it
-
-
-@functools.lru_cache(maxsize=None)
-def _functions() -> t.Tuple[int, int]:
-    """Returns the addresses of PyTorch's functions that read a tensor's address and strides."""
-    library = ctypes.CDLL(torch._C.__file__)  # a search in it includes the libraries that it needs
-    functions = library.aoti_torch_get_data_ptr, library.aoti_torch_get_strides
-    return tuple(ctypes.cast(function, ctypes.c_void_p).value for function in functions)
 
 
 def _graph_on(place: torch.device) -> t.Union[EmulatedGraph, TorchGraph]:
@@ -120,20 +110,7 @@ class _Graphs:
     """The graphs of one thread, by sizes and weights; None for those that ran once, False for those that cannot be recorded."""
 
     by_key: t.OrderedDict[t.Any, t.Any] = dataclasses.field(default_factory=collections.OrderedDict)
-    weights: t.Dict[int, _piecewise.SameTensors] = dataclasses.field(default_factory=dict)  # by the identity of the first one
-
-    def weights_of(self, args: t.Sequence[t.Any], static: t.List[int]) -> t.Optional[_piecewise.SameTensors]:
-        """Returns the weights among the arguments, the same object for the same ones; None if a graph cannot have them."""
-        first = id(args[static[0]])
-        known = self.weights.get(first)
-        if known is not None and known.are(args):
-            return known
-        if not all(is_plain(args[i]) for i in static):
-            return None
-        if len(self.weights) >= _WEIGHTS:
-            self.weights.clear()
-        self.weights[first] = _piecewise.SameTensors(_functions(), args, static)
-        return self.weights[first]
+    weights: t.Optional[WeightSets[object]] = None
 
 
 class Piece(Call):
@@ -179,8 +156,9 @@ class Piece(Call):
         """Returns the graph to replay, which is recorded if it is wanted the second time."""
         graphs = getattr(self._local, "graphs", None)
         if graphs is None:
-            graphs = self._local.graphs = _Graphs()
-        weights = graphs.weights_of(args, self._static) if self._static else None
+            sets = WeightSets(self._static, lambda args: object()) if self._static else None
+            graphs = self._local.graphs = _Graphs(weights=sets)
+        weights = graphs.weights.of(args) if graphs.weights is not None else None
         if weights is None and self._static:
             return None
         key = (stream_of(self._place), weights, *padded.symbols.values())

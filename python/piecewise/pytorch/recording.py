@@ -22,6 +22,7 @@ from .devices import is_recording, recording
 from .hosted import laid_out
 from .reports import GraphReport
 from .storage import Place
+from .weights import is_plain
 
 _log = logging.getLogger("piecewise")
 _GRAPHS = 32  # sets of sizes and weights whose graphs a call keeps, for each thread
@@ -35,11 +36,6 @@ class NotCapturable(Exception):
 
 def _tensors(value: t.Any) -> t.List[torch.Tensor]:
     return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
-
-
-def is_plain(x: t.Any) -> bool:
-    """Returns True for a tensor that is its memory, without a conversion or a class of its own."""
-    return type(x) in (torch.Tensor, torch.nn.Parameter) and x.layout == torch.strided and not x.is_conj() and not x.is_neg()
 
 
 def _memory(tensor: torch.Tensor) -> int:

@@ -96,6 +96,17 @@ def row_major(place: Place) -> bool:
     return True
 
 
+def dense(place: Place) -> bool:
+    """Returns True if the elements fill their memory, in any order of dims, from its beginning; requires concrete numbers."""
+    count = 1
+    for stride, size in sorted(zip(place.strides, place.sizes)):
+        if size != 1:
+            if stride != count:
+                return False
+            count *= size
+    return place.offset == 0 and 0 not in place.sizes
+
+
 def _equal(a: Number, b: Number) -> bool:
     return a == b or sympy.expand(a - b) == 0
 
