@@ -191,3 +191,56 @@ TEST_CASE("host run: faults of threads are found in any order, and named", "[cud
   holds(fault_of("char c[64]; pw_read<4>(c + (16 - (unsigned long long)c % 16) + 1);", 32),
         "not aligned to");
 }
+
+/// A ring of one place: the second warp fills it and the first reads it, five times.
+TEST_CASE("host run: phases order some threads, and their faults are found in any order",
+          "[cuda]") {
+  if (no_host_compiler()) return;
+  const auto ring = [](const std::string& filled, const std::string& read, std::uint64_t seed) {
+    return fault_of(
+        "PW_SHARED(unsigned long long, b, 2); PW_SHARED(int, s, 32);\n"
+        "if (t == 0) for (int i = 0; i < 2; ++i) pw_host->prepare_phases(b.p, i, 1);\n"
+        "__syncthreads();\n"
+        "for (int i = 0; i < 5; ++i)\n"
+        "  if (t >= 32) {" +
+            filled + "} else {" + read + "}",
+        64, seed);
+  };
+  const std::string filled =
+      "pw_host->await(b.p, 1, (i - 1) & 1); pw_put(s, t - 32, i); pw_host->arrive(b.p, 0);";
+  const std::string read =
+      "pw_host->await(b.p, 0, i & 1); if (pw_at(s, 31 - t) != i) pw_host->fault(\"stale\"); "
+      "pw_host->arrive(b.p, 1);";
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    CHECK(ring(filled, read, seed) == "");
+    const auto refused = [&](const std::string& text) { CHECK(text != ""); };
+    refused(ring("pw_put(s, t - 32, i); pw_host->arrive(b.p, 0);", read, seed));
+    refused(
+        ring("pw_host->await(b.p, 1, (i - 1) & 1); pw_host->arrive(b.p, 0); pw_put(s, t - 32, i);",
+             read, seed));
+    refused(ring("pw_host->await(b.p, 1, i & 1); pw_put(s, t - 32, i); pw_host->arrive(b.p, 0);",
+                 read, seed));
+    refused(ring("if (i < 4) {" + filled + "}", read, seed));
+    refused(ring(
+        filled, "pw_host->await(b.p, 0, i & 1); pw_host->arrive(b.p, 1); pw_at(s, 31 - t);", seed));
+    refused(ring(filled, "pw_at(s, 31 - t); pw_host->arrive(b.p, 1);", seed));
+    refused(ring(filled,
+                 "pw_host->await(b.p, 0, (i - 1) & 1); pw_at(s, 31 - t); pw_host->arrive(b.p, 1);",
+                 seed));
+    refused(ring(
+        filled,
+        "pw_host->await(b.p, 0, i & 1); pw_at(s, 31 - t); if (t < 31) pw_host->arrive(b.p, 1);",
+        seed));
+  }
+  const auto holds = [](const std::string& text, const char* part) {
+    CHECK_THAT(text, Catch::Matchers::Contains(part));
+  };
+  holds(ring("if (i < 4) {" + filled + "}", read, 1), "await a phase of parity 0 after 4");
+  holds(fault_of("PW_SHARED(unsigned long long, b, 1); pw_host->arrive(b.p, 0);", 32),
+        "uses b[0] as a barrier before it is prepared");
+  holds(fault_of(
+            "PW_SHARED(unsigned long long, b, 1); if (t == 0) pw_host->prepare_phases(b.p, 0, 1);\n"
+            "pw_host->arrive(b.p, 0);",
+            32),
+        "barrier");
+}
