@@ -20,6 +20,7 @@
 namespace pw::bench {
 namespace {
 
+constexpr std::int64_t kSizes = 51;          // captured sizes, as vLLM has
 constexpr std::int64_t kDecoded = 256 + 24;  // steps of a decode, the last ones measured
 
 /// The drivers of the sections, and of the product comparison: with a library, and with our own
@@ -430,6 +431,42 @@ class GpuBench {
     promises_.at_most("captures that failed",
                       static_cast<double>(c.failed_captures + w.failed_captures), 0, "");
     promises_.at_most("stale replays", static_cast<double>(c.stale + w.stale), 0, "");
+    plan_options.capture_sizes.clear();
+    for (std::int64_t size = 1; size <= kSizes; ++size) plan_options.capture_sizes.push_back(size);
+    const Plan many = ok(make_plan(pieces, graph, plan_options));
+    for (const bool shared : {false, true}) {
+      how.share_executables = shared;
+      const auto ready = ok(cuda::Runtime::make(pieces, graph, many, driver_, how));
+      many_sizes(table, *ready, weights, shared ? "shared executables" : "an executable each");
+    }
+  }
+
+  /// Adds rows for capturing whole steps of many sizes, and for decoding by turns of two sizes.
+  void many_sizes(Table& table, cuda::Runtime& runtime, Weights& weights, const std::string& how) {
+    ok(runtime.load(weights));
+    const std::int64_t loaded = driver_.memory().free;
+    const auto begin = std::chrono::steady_clock::now();
+    ok(runtime.capture());
+    const double capture =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const std::int64_t taken = loaded - driver_.memory().free;
+    const cuda::RuntimeCounters& c = runtime.counters();
+    table.add({fmt::format("{} sizes, {}: executables, nodes", kSizes, how),
+               fmt::format("{}, {}", c.executables, c.graph_nodes)});
+    table.add({fmt::format("{} sizes, {}: capture, memory", kSizes, how),
+               figure(fmt::format("{:.1f} ms, {:.2f} MiB", capture * 1e3,
+                                  static_cast<double>(taken) / (1 << 20)))});
+    KvCache cache;
+    std::vector<double> times;
+    for (int i = 0; i < (device_ ? 2 * kDecoded : 2); ++i) {
+      Step step;
+      step.cache = &cache;
+      for (std::int64_t s = 0; s < 1 + i % 2; ++s)
+        step.sequences.push_back({s, 1, s == 0 ? i : i / 2});
+      times.push_back(ok(runtime.run(step, weights, {})).report.seconds);
+    }
+    table.add({fmt::format("{} sizes, {}: decode of 1 and 2 sequences by turns", kSizes, how),
+               figure(fmt::format("{:.2f} ms a step", median(times) * 1e3))});
   }
 
   double decode(cuda::Runtime& runtime, Weights& weights, std::int64_t sequences, bool pad,

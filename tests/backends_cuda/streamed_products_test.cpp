@@ -489,7 +489,10 @@ void check_cached(std::size_t count, std::uint64_t seed) {
     INFO("seed " << seed << ", " << i << "\n" << shape.text(false));
     for (const std::int64_t tokens : {1, 2, 4, 8, 16}) {
       const auto ops = model.launches(tokens);
-      CHECK(std::count(ops.begin(), ops.end(), "put keys and values") == (tokens > 8 ? 1 : 0));
+      const auto put = std::count(ops.begin(), ops.end(), "put keys and values");
+      CHECK(put <= 1);
+      if (tokens > 8) CHECK(put == 1);
+      if (tokens <= 8 && shape.width >= 8) CHECK(put == 0);  // narrow heads may have a kernel
     }
     for (const Step& step : cached_steps(random)) {
       INFO(step.tokens() << " tokens");
