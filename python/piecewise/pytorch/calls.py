@@ -55,6 +55,19 @@ def _permuted(tensor: torch.Tensor, place: Place) -> torch.Tensor:
     return torch.empty_strided(place.sizes, place.strides, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
 
 
+def _weight_addresses(
+    inputs: t.Sequence[t.Any], weights: t.Sequence[int], ready: t.Callable[[torch.Tensor], torch.Tensor], args: t.Sequence[t.Any]
+) -> t.Optional[t.List[int]]:
+    """Returns the addresses of all inputs, with 0 for those that are not weights; None if a weight has to be copied for each call."""
+    addresses = [0] * len(inputs)
+    for i in weights:
+        tensor = args[inputs[i]]
+        if ready(tensor) is not tensor:
+            return None
+        addresses[i] = tensor.data_ptr()
+    return addresses
+
+
 class _Known(t.NamedTuple):
     """Sizes and layouts that all calls with the same symbols share."""
 
@@ -98,8 +111,13 @@ class Call:
         self._known: t.Dict[t.Tuple[int, ...], _Known] = {}
         fixed = imported.weights() if frozen is None else set()
         weights = [i for i, place in enumerate(self._inputs) if isinstance(place, int) and place in fixed]
-        self._others = [i for i in range(len(self._inputs)) if i not in set(weights)]  # inputs that each call looks up
-        self._weights = WeightSets([self._inputs[i] for i in weights], functools.partial(self._weight_addresses, weights)) if weights else None
+        self._others = [i for i, place in enumerate(self._inputs) if not isinstance(place, int) or place not in fixed]  # that each call looks up
+        # Without a reference to self: a cycle would keep the compiled graph until the garbage collector finds it.
+        self._weights = (
+            WeightSets([self._inputs[i] for i in weights], functools.partial(_weight_addresses, self._inputs, weights, self._ready))
+            if weights
+            else None
+        )
 
     @property
     def choices(self) -> t.List[t.Tuple[str, t.List[t.Tuple[str, float]]]]:
@@ -158,16 +176,6 @@ class Call:
             else:
                 out.append(evaluated(what, symbols) if kind == "number" else what)
         return out
-
-    def _weight_addresses(self, weights: t.List[int], args: t.Sequence[t.Any]) -> t.Optional[t.List[int]]:
-        """Returns the addresses of all inputs, with 0 for those that are not weights; None if a weight has to be copied for each call."""
-        addresses = [0] * len(self._inputs)
-        for i in weights:
-            tensor = args[self._inputs[i]]
-            if self._ready(tensor) is not tensor:
-                return None
-            addresses[i] = tensor.data_ptr()
-        return addresses
 
     def _compute(self, args: t.Sequence[t.Any], symbols: t.Dict[str, int], known: _Known) -> t.List[torch.Tensor]:
         """Returns the computed results, row-major."""
