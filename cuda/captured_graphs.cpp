@@ -45,9 +45,10 @@ CapturedGraph CapturedGraphs::instantiate(RecordedGraph graph, std::uint64_t add
   launches.graphs = 1;
   for (const LaunchNode& node : graph.nodes) launches.add(counted(node));
   graph.shared = task_.options.share_executables;
-  for (const auto& other : graph.shared ? others : Executables{})
-    if (const auto number = other->add(graph); number && *number)
-      return {other, **number, addresses, launches};
+  if (graph.shared)
+    for (const auto& other : others)
+      if (const auto number = other->add(graph); number && *number)
+        return {other, **number, addresses, launches};
   const std::size_t nodes = graph.nodes.size();
   const auto early = static_cast<std::size_t>(std::count_if(
       graph.nodes.begin(), graph.nodes.end(), [](const LaunchNode& node) { return node.early; }));

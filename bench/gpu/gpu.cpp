@@ -388,10 +388,7 @@ class GpuBench {
     const auto runtime = ok(cuda::Runtime::make(pieces, graph, plan, driver_, how));
     ok(runtime->load(weights));
     const std::int64_t loaded = driver_.memory().free;
-    const auto begin = std::chrono::steady_clock::now();
-    ok(runtime->capture());
-    const double capture =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const Captured captured = capture(*runtime);
     const MemoryPlan& memory = runtime->memory();
     const auto planned =
         static_cast<double>(memory.arena_bytes + memory.input_bytes + memory.weight_bytes +
@@ -402,13 +399,10 @@ class GpuBench {
                                     options.hidden, c.pieces, c.piece_classes)});
     table.add({"graphs captured, executables, nodes",
                fmt::format("{}, {}, {}", c.graphs_captured, c.executables, c.graph_nodes)});
-    table.add({"capture", figure(fmt::format("{:.1f} ms", capture * 1e3))});
+    table.add({"capture", figure(fmt::format("{:.1f} ms", captured.seconds * 1e3))});
     table.add({"memory: planned", fmt::format("{:.2f} MiB", planned / (1 << 20))});
     table.add({"memory: taken", fmt::format("{:.2f} MiB", taken / (1 << 20))});
-    table.add(
-        {"memory: of executables",
-         figure(fmt::format("{:.2f} MiB",
-                            static_cast<double>(loaded - driver_.memory().free) / (1 << 20)))});
+    table.add({"memory: of executables", figure(fmt::format("{:.2f} MiB", captured.mebibytes))});
     promises_.at_most("memory taken, relative to the plan", std::abs(taken / planned - 1) * 100, 5,
                       " %");
     plan_options.mode = "full_decode_only";
@@ -441,21 +435,27 @@ class GpuBench {
     }
   }
 
+  struct Captured {
+    double seconds = 0, mebibytes = 0;  ///< of device memory
+  };
+  Captured capture(cuda::Runtime& runtime) {
+    const std::int64_t free = driver_.memory().free;
+    const auto begin = std::chrono::steady_clock::now();
+    ok(runtime.capture());
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    return {taken.count(), static_cast<double>(free - driver_.memory().free) / (1 << 20)};
+  }
+
   /// Adds rows for capturing whole steps of many sizes, and for decoding by turns of two sizes.
   void many_sizes(Table& table, cuda::Runtime& runtime, Weights& weights, const std::string& how) {
     ok(runtime.load(weights));
-    const std::int64_t loaded = driver_.memory().free;
-    const auto begin = std::chrono::steady_clock::now();
-    ok(runtime.capture());
-    const double capture =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    const std::int64_t taken = loaded - driver_.memory().free;
+    const Captured captured = capture(runtime);
     const cuda::RuntimeCounters& c = runtime.counters();
     table.add({fmt::format("{} sizes, {}: executables, nodes", kSizes, how),
                fmt::format("{}, {}", c.executables, c.graph_nodes)});
-    table.add({fmt::format("{} sizes, {}: capture, memory", kSizes, how),
-               figure(fmt::format("{:.1f} ms, {:.2f} MiB", capture * 1e3,
-                                  static_cast<double>(taken) / (1 << 20)))});
+    table.add(
+        {fmt::format("{} sizes, {}: capture, memory", kSizes, how),
+         figure(fmt::format("{:.1f} ms, {:.2f} MiB", captured.seconds * 1e3, captured.mebibytes))});
     KvCache cache;
     std::vector<double> times;
     for (int i = 0; i < (device_ ? 2 * kDecoded : 2); ++i) {

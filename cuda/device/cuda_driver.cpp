@@ -236,8 +236,7 @@ class CudaLaunch {
 /// Invariant: the executable has the parameters of graph `current_`, if that is set.
 class CudaDriver::Replay final : public GraphExecutable {
  public:
-  Replay(CudaDriver& driver, MadeGraph graph, void* executable)
-      : driver_(driver), state_(*driver.state_), executable_(executable) {
+  Replay(State& state, MadeGraph graph, void* executable) : state_(state), executable_(executable) {
     graphs_.push_back(std::move(graph));
   }
   ~Replay() override { state_.f().executable_destroy(executable_); }
@@ -246,7 +245,7 @@ class CudaDriver::Replay final : public GraphExecutable {
 
   Result<std::optional<std::size_t>> add(const RecordedGraph& graph) override {
     if (!graphs_[0].made) return std::nullopt;
-    graphs_.push_back(PW_TRY(driver_.make(graph)));
+    graphs_.push_back(PW_TRY(make(state_, graph)));
     // The driver compares the topologies, those of library calls too.
     if (update(graphs_.size() - 1)) return graphs_.size() - 1;
     graphs_.pop_back();
@@ -269,7 +268,6 @@ class CudaDriver::Replay final : public GraphExecutable {
     return {};
   }
 
-  CudaDriver& driver_;
   State& state_;
   std::vector<MadeGraph> graphs_;
   std::optional<std::size_t> current_ = 0;
@@ -506,13 +504,13 @@ class CudaDriver::GraphMaker {
   std::uint64_t condition_ = 0;
 };
 
-Result<CudaDriver::MadeGraph> CudaDriver::make(const RecordedGraph& graph) {
-  const CudaFunctions& f = state_->f();
-  PW_TRY(check_early(graph, state_->waiting));
-  GraphMaker maker(*state_, graph);
+Result<CudaDriver::MadeGraph> CudaDriver::make(State& state, const RecordedGraph& graph) {
+  const CudaFunctions& f = state.f();
+  PW_TRY(check_early(graph, state.waiting));
+  GraphMaker maker(state, graph);
   PW_TRY(maker.choose_products());
   void* made = nullptr;
-  PW_TRY(state_->check(f.graph_create(&made, 0), "create a graph"));
+  PW_TRY(state.check(f.graph_create(&made, 0), "create a graph"));
   MadeGraph out{graph.name, {made, f.graph_destroy}};
   PW_TRY(maker.add_nodes(made));
   return out;
@@ -520,12 +518,12 @@ Result<CudaDriver::MadeGraph> CudaDriver::make(const RecordedGraph& graph) {
 
 Result<std::unique_ptr<GraphExecutable>> CudaDriver::instantiate(RecordedGraph graph) {
   const CudaFunctions& f = state_->f();
-  MadeGraph made = PW_TRY(make(graph));
+  MadeGraph made = PW_TRY(make(*state_, graph));
   void* executable = nullptr;
   PW_TRY(
       state_->check(f.graph_instantiate(&executable, made.made.get(), 0), "capture " + graph.name));
   if (!graph.shared) made.made.reset();
-  auto replay = std::make_unique<Replay>(*this, std::move(made), executable);
+  auto replay = std::make_unique<Replay>(*state_, std::move(made), executable);
   PW_TRY(state_->wait(f.graph_upload(executable, state_->stream), "upload " + graph.name));
   return replay;
 }

@@ -86,7 +86,7 @@ class CudaDriver final : public Driver {
   class ProductOnStream;
   class CopyOnStream;
   explicit CudaDriver(std::unique_ptr<State> state);
-  Result<MadeGraph> make(const RecordedGraph& graph);
+  static Result<MadeGraph> make(State& state, const RecordedGraph& graph);
   std::unique_ptr<State> state_;
 };
 
