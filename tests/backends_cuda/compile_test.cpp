@@ -82,10 +82,7 @@ void check_report(const cuda::CompileReport& report) {
 
 void check_cubins(const StitchedGraph& pieces) {
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  if (!nvrtc.present()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state());
-    return;
-  }
+  if (no_compiler(nvrtc)) return;
   cuda::CompileOptions options;
   options.archs = {"sm_80", "sm_90"};
   for (const bool strict : {true, false}) {
@@ -222,10 +219,7 @@ TEST_CASE("compile: a class that compares computed numbers keeps every rounding"
   CHECK(compared[0].kernel.exact);
   CHECK_FALSE(subtracted[0].kernel.exact);
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  if (!nvrtc.present()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state());
-    return;
-  }
+  if (no_compiler(nvrtc)) return;
   const auto is_strict = [&](const cuda::Kernel& kernel) {
     const auto bytes = [&](const cuda::Target& target) {
       return nvrtc.compile(cuda::source_file(kernel), kernel.name, target)->bytes;

@@ -56,10 +56,7 @@ TEST_CASE("cubin cache: what is packed comes back, and nothing else does", "[cud
 
 TEST_CASE("cubin cache: a warm compilation of pieces makes no cubin", "[cuda][cache]") {
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  if (!nvrtc.present()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state());
-    return;
-  }
+  if (no_compiler(nvrtc)) return;
   CHECK(nvrtc.identity().find(nvrtc.version()) == 0);
   const PrivateFolder folder;
   const ContextPtr context = library();
@@ -93,10 +90,7 @@ TEST_CASE("cubin cache: a warm compilation of pieces makes no cubin", "[cuda][ca
 TEST_CASE("cubin cache: what the driver refuses is thrown away and compiled again, once",
           "[cuda][cache]") {
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  if (!nvrtc.present()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state());
-    return;
-  }
+  if (no_compiler(nvrtc)) return;
   const PrivateFolder folder;
   const cuda::Kernel kernel = any_kernel(library());
   std::vector<std::string> tried;

@@ -45,6 +45,12 @@ bool no_host_compiler() {
   return true;
 }
 
+bool no_compiler(const cuda::Nvrtc& nvrtc) {
+  if (nvrtc.present()) return false;
+  WARN("SKIPPED: NVRTC is " << nvrtc.state());
+  return true;
+}
+
 ContextPtr library() {
   auto context = std::make_shared<Context>();
   need(load_op_library(context), *context);

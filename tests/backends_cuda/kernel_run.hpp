@@ -7,6 +7,7 @@
 #include "backends/kernel.hpp"
 #include "cuda/device/host_driver.hpp"
 #include "cuda/device/host_run.hpp"
+#include "cuda/device/nvrtc.hpp"
 #include "tensor/tensor.hpp"
 #include "tests/catch.hpp"
 
@@ -37,6 +38,8 @@ Result<cuda::HostKernels> cached_kernels(std::span<const cuda::Kernel> kernels,
 
 /// Whether no C++ compiler is on PATH; warns that the host run is not tested.
 bool no_host_compiler();
+/// Whether NVRTC is absent; warns that nothing is compiled for devices.
+bool no_compiler(const cuda::Nvrtc& nvrtc);
 
 /// A context with the op library.
 ContextPtr library();

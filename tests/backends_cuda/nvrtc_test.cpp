@@ -1,6 +1,7 @@
 #include "cuda/device/nvrtc.hpp"
 
 #include "cuda/kernels/emitter.hpp"
+#include "tests/backends_cuda/kernel_run.hpp"
 #include "tests/catch.hpp"
 
 using namespace pw;
@@ -42,10 +43,7 @@ TEST_CASE("nvrtc: a wrong source is refused with the compiler's words", "[cuda]"
 
 TEST_CASE("nvrtc: the prelude compiles, and equal sources give equal cubins", "[cuda]") {
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  if (!nvrtc.present()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state());
-    return;
-  }
+  if (no_compiler(nvrtc)) return;
   const std::string source = std::string(cuda::prelude()) +
                              "extern \"C\" __global__ void k(float* y) { y[threadIdx.x] = "
                              "pw_pow(pw_sin(pw_tanh(pw_round_f16(y[threadIdx.x]))), "

@@ -313,10 +313,7 @@ TEST_CASE("kernels: every op with a body is in the table, or holds a library cal
 
 TEST_CASE("kernels: NVRTC compiles each op without spills", "[cuda]") {
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  if (!nvrtc.present()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state());
-    return;
-  }
+  if (no_compiler(nvrtc)) return;
   const ContextPtr context = library();
   const auto check = [&](const Form& form, const char* dtype, int d) {
     const std::string text = fmt::format(fmt::runtime(form.text), dtype, d, 2 * d);

@@ -129,10 +129,7 @@ TEST_CASE("tuning: a plan has the tile that was found, and its own kernel where 
 TEST_CASE("tuning: without a device the model's tile is chosen, after the library",
           "[cuda][tensor]") {
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  if (!nvrtc.present()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state());
-    return;
-  }
+  if (no_compiler(nvrtc)) return;
   const ContextPtr context = library();
   const Graph graph = layer(context);
   const StitchedGraph pieces = in_pieces(graph);

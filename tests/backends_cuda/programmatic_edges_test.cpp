@@ -288,10 +288,7 @@ TEST_CASE("programmatic edges: every planted fault is found", "[cuda]") {
 
 TEST_CASE("programmatic edges: waiting kernels compile for all architectures", "[cuda]") {
   const Nvrtc nvrtc = Nvrtc::open();
-  if (!nvrtc.present()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state());
-    return;
-  }
+  if (no_compiler(nvrtc)) return;
   for (const char* arch : {"sm_80", "sm_90"}) {
     const cuda::Kernel early = waiting(kernel_of("right", "", ""), {{1, 4 * kWords}});
     const auto with = nvrtc.compile(source_file(early), early.name, {arch, false});
@@ -301,6 +298,26 @@ TEST_CASE("programmatic edges: waiting kernels compile for all architectures", "
     CHECK_FALSE(with->usage.spills());
   }
 }
+
+namespace {
+
+/// A graph whose nodes copy a buffer to the next one, from buffer `first` on.
+RecordedGraph chain_of(Address at, Address first, Address nodes) {
+  RecordedGraph graph{"chain", {}};
+  for (Address i = first; i < first + nodes; ++i) {
+    LaunchNode node;
+    node.name = right().name;
+    node.params = {kWords};
+    const auto buffer = [&](Address n) { return DeviceTensor{DType::i32, {kWords}, at + 256 * n}; };
+    node.reads = {buffer(i), buffer(i)};
+    node.writes = {buffer(i + 1)};
+    graph.nodes.push_back(node);
+  }
+  order_nodes(graph);
+  return graph;
+}
+
+}  // namespace
 
 TEST_CASE("programmatic edges: the driver adds them to its graph", "[cuda]") {
   const StandIn device;
@@ -314,17 +331,7 @@ TEST_CASE("programmatic edges: the driver adds them to its graph", "[cuda]") {
   const auto driver = device.driver();
   REQUIRE(driver->load(std::vector{right(), faulty()[0]}));
   const Address at = driver->allocate(1 << 12).value();
-  RecordedGraph graph{"three", {}};
-  for (Address i = 0; i < 3; ++i) {
-    LaunchNode node;
-    node.name = right().name;
-    node.params = {kWords};
-    const auto buffer = [&](Address n) { return DeviceTensor{DType::i32, {kWords}, at + 256 * n}; };
-    node.reads = {buffer(i), buffer(i)};
-    node.writes = {buffer(i + 1)};
-    graph.nodes.push_back(node);
-  }
-  order_nodes(graph);
+  RecordedGraph graph = chain_of(at, 0, 3);
   const int before = device.counter("programmatic_edges");
   CHECK(driver->instantiate(graph));
   CHECK(device.counter("programmatic_edges") == before);
@@ -351,24 +358,11 @@ TEST_CASE("driver: an executable is updated to graphs of its topology", "[cuda]"
   const auto driver = device.driver();
   REQUIRE(driver->load(std::vector{right()}));
   const Address at = driver->allocate(1 << 12).value();
-  const auto graph_of = [&](Address first, Address nodes) {
-    RecordedGraph graph{"chain", {}, std::nullopt, true};
-    for (Address i = first; i < first + nodes; ++i) {
-      LaunchNode node;
-      node.name = right().name;
-      node.params = {kWords};
-      const auto buffer = [&](Address n) {
-        return DeviceTensor{DType::i32, {kWords}, at + 256 * n};
-      };
-      node.reads = {buffer(i), buffer(i)};
-      node.writes = {buffer(i + 1)};
-      graph.nodes.push_back(node);
-    }
-    order_nodes(graph);
-    return graph;
-  };
-  const auto executable = std::move(driver->instantiate(graph_of(0, 2)).value());
-  const auto other = executable->add(graph_of(5, 2)), longer = executable->add(graph_of(0, 3));
+  RecordedGraph shared = chain_of(at, 0, 2);
+  shared.shared = true;
+  const auto executable = std::move(driver->instantiate(shared).value());
+  const auto other = executable->add(chain_of(at, 5, 2)),
+             longer = executable->add(chain_of(at, 0, 3));
   REQUIRE(other);
   CHECK(*other == 1);
   REQUIRE(longer);
@@ -388,10 +382,8 @@ TEST_CASE("driver: an executable is updated to graphs of its topology", "[cuda]"
   CHECK(writes_of(0) == Addresses{at + 256, at + 512});
   CHECK(device.counter("updates") == updates + 1);
   // One whose executable is not shared takes no other.
-  RecordedGraph single = graph_of(0, 2);
-  single.shared = false;
-  const auto alone = std::move(driver->instantiate(single).value());
-  const auto refused = alone->add(graph_of(5, 2));
+  const auto alone = std::move(driver->instantiate(chain_of(at, 0, 2)).value());
+  const auto refused = alone->add(chain_of(at, 5, 2));
   REQUIRE(refused);
   CHECK(!*refused);
 }
@@ -411,10 +403,7 @@ cuda::Kernel counting_kernel() {
 
 TEST_CASE("loops: the kernel that ends a pass compiles for all architectures", "[cuda]") {
   const Nvrtc nvrtc = Nvrtc::open();
-  if (!nvrtc.present()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state());
-    return;
-  }
+  if (no_compiler(nvrtc)) return;
   const ContextPtr context = library();
   const cuda::Kernel kernel =
       pass_end_kernel(*context, context->dims.symbol("n"), 16, {DType::i64, DType::i32});

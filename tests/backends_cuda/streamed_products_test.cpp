@@ -291,10 +291,7 @@ std::vector<cuda::Kernel> kernels_of(const std::string& text) {
 TEST_CASE("streamed products: kernels of a decoder's sizes compile without spills",
           "[cuda][streamed]") {
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  if (!nvrtc.present()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state());
-    return;
-  }
+  if (no_compiler(nvrtc)) return;
   const ContextPtr context = library();
   for (const auto& [depth, columns] : {std::pair(2048, 2048), std::pair(8192, 2048)}) {
     const cuda::Kernel kernel = streamed_kernel(context, product_text(depth, columns)).kernel;
@@ -351,10 +348,7 @@ void check_spills(const cuda::Nvrtc& nvrtc, const cuda::Kernel& kernel, const Sp
 TEST_CASE("streamed products: kernels of Llama-3.2-1B spill few registers for any number of rows",
           "[cuda][streamed]") {
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  if (!nvrtc.present()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state());
-    return;
-  }
+  if (no_compiler(nvrtc)) return;
   std::size_t chains = 0;
   for (const cuda::Kernel& kernel : kernels_of(StreamedLayer{2048, 8192, 32, 8, 64}.text(false))) {
     if (kernel.phases < 4) continue;

@@ -350,10 +350,7 @@ TEST_CASE("tensor cores: without a barrier or a wait attention by warpgroups is 
 TEST_CASE("tensor cores: attention by warpgroups compiles without spills, products overlapped",
           "[cuda][tensor]") {
   const cuda::Nvrtc nvrtc = cuda::Nvrtc::open();
-  if (!nvrtc.present()) {
-    WARN("SKIPPED: NVRTC is " << nvrtc.state());
-    return;
-  }
+  if (no_compiler(nvrtc)) return;
   const ContextPtr context = library();
   for (const Heads& h : {Heads{"bf16", 32, 8, 128, "none"}, Heads{"f16", 16, 16, 64, "none"}}) {
     const Graph graph = need(parse_graph(context, text_of(h), "test"), *context);
