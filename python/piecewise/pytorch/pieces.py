@@ -12,7 +12,6 @@ import typing as t
 
 import torch
 
-import _piecewise
 
 from .calls import Call
 from .counter import compilation_counter
