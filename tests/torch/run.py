@@ -88,6 +88,7 @@ def main():
         [ROOT / "tests/torch/one_graph.py"],
         [ROOT / "tests/torch/symbols.py"],
         [ROOT / "tests/torch/compiled.py", *corpus],
+        [ROOT / "tests/torch/inductor.py"],
         [ROOT / "tests/torch/device.py", *corpus],
         [ROOT / "tests/torch/capture.py", *corpus],
         [ROOT / "tests/torch/frozen.py", *corpus],

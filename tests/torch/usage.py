@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import compiled
+import inductor
 import piecewise
 from compiled import CLOSE, ROOT, Block, Case, difference
 from piecewise import pytorch as front
@@ -379,7 +380,7 @@ class NearMisses(compiled.WithRules):
         self.assertRegex(str(done), r"the cast %\w+ is in between")
 
     def test_a_rule_that_matches(self):
-        (done,) = self.done(compiled.Inductor.norm, torch.randn(4, 8), torch.randn(8))
+        (done,) = self.done(inductor.Inductor.norm, torch.randn(4, 8), torch.randn(8))
         self.assertEqual((done.rewrites, done.near_misses), ({"norms": 1}, {}))
 
 
