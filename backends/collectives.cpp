@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,17 @@ Array part_of(const Array& whole, std::size_t axis, std::int64_t i, std::int64_t
   return part;
 }
 
+/// Returns a sum that wraps around for integers.
+template <class T>
+T wrapped_sum(T x, T y) {
+  if constexpr (std::is_integral_v<T>) {
+    using Unsigned = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<Unsigned>(x) + static_cast<Unsigned>(y));
+  } else {
+    return x + y;
+  }
+}
+
 template <class T>
 void add_up(std::span<const Array> addends, DType declared, const Array& sum) {
   std::vector<Extents> strides;
@@ -36,7 +48,7 @@ void add_up(std::span<const Array> addends, DType declared, const Array& sum) {
     for (std::size_t r = 0; r < addends.size(); ++r) {
       const Array& x = addends[r];
       load_run(x.dtype, x.at(run.offsets[r]), run.steps[r], run.length, next);
-      for (std::int64_t i = 0; i < run.length; ++i) total[i] += next[i];
+      for (std::int64_t i = 0; i < run.length; ++i) total[i] = wrapped_sum(total[i], next[i]);
     }
     store_declared(declared, sum, run.offsets.back(), run.steps.back(), run.length, total);
   });
