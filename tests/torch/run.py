@@ -92,6 +92,7 @@ def main():
         [ROOT / "tests/torch/device.py", *corpus],
         [ROOT / "tests/torch/capture.py", *corpus],
         [ROOT / "tests/torch/frozen.py", *corpus],
+        [ROOT / "tests/torch/writes.py"],
         [ROOT / "tests/torch/partial.py"],
         [ROOT / "tests/torch/usage.py"],
         [ROOT / "tests/torch/exported.py"],

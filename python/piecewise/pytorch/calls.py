@@ -236,9 +236,10 @@ def arguments_of(given):
 class Checked:
     """A call whose first run at each size is compared with PyTorch's; raises Error if the numbers differ."""
 
-    def __init__(self, call: Call, module: torch.fx.GraphModule):
+    def __init__(self, call: Call, module: torch.fx.GraphModule, written: t.Sequence[int]):
+        """`written`: the arguments that the call writes."""
         self._boxed_call = True
-        self._call, self._module = call, module
+        self._call, self._module, self._written = call, module, written
         self._seen: t.Set[t.Any] = set()
 
     def __call__(self, *given):
@@ -246,22 +247,26 @@ class Checked:
         key = tuple(tuple(a.shape) if isinstance(a, torch.Tensor) else a for a in args)
         if key in self._seen:
             return self._call(args)
-        state = torch.get_rng_state()
+        state, written, copies = torch.get_rng_state(), [args[i] for i in self._written], list(args)
         with torch.no_grad():
-            wanted = self._module(*args)
+            for i in self._written:
+                copies[i] = args[i].clone()
+            wanted = self._module(*copies)
         torch.set_rng_state(state)
         out = self._call(args)
         for i, (want, got) in enumerate(zip(wanted, out)):
             if isinstance(want, torch.Tensor):
-                self._compare(i, want, got)
+                self._compare(f"result {i}", want, got)
+        for i, got in zip(self._written, written):
+            self._compare(f"argument {i}", copies[i], got)
         self._seen.add(key)
         return out
 
     @staticmethod
-    def _compare(i: int, want: torch.Tensor, got: torch.Tensor) -> None:
+    def _compare(name: str, want: torch.Tensor, got: torch.Tensor) -> None:
         difference, most = _difference(want.detach(), got.detach()), _TOLERANCE.get(want.dtype, 0.0)
         if difference > most:
             raise Error(
-                f"result {i}, {want.dtype} of {tuple(want.shape)}, differs from PyTorch's: relative RMS error {difference:.3g}, but at most {most:.3g} is allowed; "
+                f"{name}, {want.dtype} of {tuple(want.shape)}, differs from PyTorch's: relative RMS error {difference:.3g}, but at most {most:.3g} is allowed; "
                 'find the rule with options={"pipeline": ""} or fewer rules'
             )

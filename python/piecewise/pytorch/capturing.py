@@ -10,16 +10,19 @@ from .devices import index_of
 from .partition import bodies_of
 from .recording import Captured
 from .reports import GraphReport
-from .staying import attribute, memory_of
+from .staying import attribute, memories_written, memory_of
+from .writes import written_arguments
 
 _STRIDED = (torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_copy.default, torch.ops.aten.as_strided_scatter.default)
 
 
-def why_launched(module: torch.fx.GraphModule, place: torch.device) -> str:
-    """Returns why a graph cannot be captured; an empty text if it can."""
+def why_launched(module: torch.fx.GraphModule, place: torch.device, static: t.Container[int]) -> str:
+    """Returns why a graph cannot be captured; an empty text if it can. `static`: the arguments that are captured where they are."""
     from torch._inductor.utils import get_first_incompatible_cudagraph_node
 
-    given = {memory_of(node) for node in module.graph.find_nodes(op="placeholder")} - {None}
+    arguments = module.graph.find_nodes(op="placeholder")
+    given = {memory_of(node) for node in arguments} - {None}
+    moved = {memory_of(node) for i, node in enumerate(arguments) if i not in static} - {None}
     if (unsafe := get_first_incompatible_cudagraph_node(module)) is not None:
         return f"{unsafe.target} waits for the device, or its sizes depend on numbers of its arguments"
     (output,) = module.graph.find_nodes(op="output")
@@ -31,10 +34,9 @@ def why_launched(module: torch.fx.GraphModule, place: torch.device) -> str:
                 return f"{node.name} is not a strided tensor on {place}"
         if isinstance(node.target, torch._ops.HigherOrderOperator) and (bodies_of(node) or node.target._name == "with_effects"):
             return f"{node.target} calls functions that are its arguments, or has effects"
-        mine = any(memory_of(source) in given for source in node.all_input_nodes)
-        if mine and node.target in _STRIDED:
+        if node.target in _STRIDED and any(memory_of(source) in given for source in node.all_input_nodes):
             return f"{node.target} reads memory between the elements of an argument"
-        if mine and isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
+        if memories_written(node) & moved:
             return f"{node.target} may write an argument of the graph"
     return ""
 
@@ -68,7 +70,7 @@ class Capturing:
             self._launched = self._launched or report.kind == "forward"
             return taken if self._device is None else _in_backward(taken, self._device)
         if place.type == "cpu":
-            return Captured(taken, static, place, report)
+            return Captured(taken, static, written_arguments(module), place, report)
         if report.kind == "forward":
             self._device = index_of(place)
         return in_trees(taken, module, static, place, report.kind)
@@ -111,6 +113,7 @@ def in_trees(
         is_inference=kind == "inference",
         constants=tuple(x for x in constants if isinstance(x, torch.Tensor)),
         placeholders=get_placeholder_info(module.graph),
+        mutated_input_idxs=tuple(written_arguments(module)),
     )
     captured._boxed_call = True
     return captured

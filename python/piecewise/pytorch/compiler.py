@@ -29,13 +29,16 @@ from .devices import device_of, engine_of
 from .norms import keep_norms, restore_norms
 from .options import FROZEN, GROUPED, Options
 from .out_arguments import OutArguments
+from .partition import bytes_of
 from .reports import GraphReport, Served, _graphs, origin
 from .saving import Portable, saved_graph
 from .staying import ops_named
 from .taking import Taking, calls_of
 from .fx_import import Refused, correct_statistics
+from .writes import InPlace, Writes, written_arguments
 
 _log = logging.getLogger("piecewise")
+_LARGE = 1 << 20  # bytes of an argument
 _AUTOGRAD_CACHE = (
     "enable_autograd_cache",
     "force_autograd_cache",
@@ -51,6 +54,20 @@ def _static_inputs() -> t.FrozenSet[int]:
     return frozenset(metadata.static_input_indices if metadata is not None else ())
 
 
+def _static_of(report: GraphReport) -> t.FrozenSet[int]:
+    return _static_inputs() if report.kind != "backward" else frozenset()
+
+
+def _in_place(options: Options, module: torch.fx.GraphModule, static: t.Container[int]) -> InPlace:
+    """Returns which arguments may be written in place: fixed ones if the call is captured, and on the CPU large ones, as more parts cost time too."""
+    engine = engine_of(options, device_of(module.graph))
+
+    def allowed(i: int, node: torch.fx.Node) -> bool:
+        return (options.capture == "none" or i in static) and (engine == "cuda" or engine == "cpu" and bytes_of(node) >= _LARGE)
+
+    return allowed
+
+
 def _take(
     session: _piecewise.Session,
     rules: _piecewise.Rules,
@@ -62,23 +79,23 @@ def _take(
     lent_threads()
     if options.frozen and report.kind != "inference":
         options = dataclasses.replace(options, frozen=False)
-    static = _static_inputs() if report.kind != "backward" else frozenset()
-    why = _why_launched(options, module) if options.capture != "none" else ""
+    static = _static_of(report)
+    why = _why_launched(options, module, static) if options.capture != "none" else ""
     call = Taking(session, rules, options, report).take(module, static)
     report.not_captured = why
     if options.capture == "torch":
         fixed = static if report.kind != "backward" else static_inputs_of_backward(module)
         call = capturing.wrap(call, module, why, fixed, device_of(module.graph), report)
-    call = Checked(call, module) if options.check else call
+    call = Checked(call, module, written_arguments(module)) if options.check else call
     return Served(call, min(static), report) if static else call
 
 
-def _why_launched(options: Options, module: torch.fx.GraphModule) -> str:
+def _why_launched(options: Options, module: torch.fx.GraphModule, static: t.Container[int]) -> str:
     """Returns why a graph is not captured. Raises Refused if no backend runs it."""
     place = device_of(module.graph)
     if engine_of(options, place) != "cuda":
         return "it runs on the CPU"
-    return why_launched(module, place) if options.capture == "torch" else ""
+    return why_launched(module, place, static) if options.capture == "torch" else ""
 
 
 def _write_page(folder: str, report: GraphReport) -> None:
@@ -167,6 +184,7 @@ class Backend:
             bw_compiler=compilers["backward"],
             inference_compiler=compilers["inference"],
             decompositions=decompositions(),
+            keep_inference_input_mutations=not torch.is_grad_enabled(),  # `Writes` makes them
         )(module, example_inputs)
         return out_arguments.checked(with_eager_errors(compiled, module))
 
@@ -194,14 +212,16 @@ class Backend:
         _graphs.append(report)
         restore_norms(module)
         correct_statistics(module.graph)
+        after: t.Callable[..., t.Any] = lambda call: call
         try:
-            return _take(session, rules, self.options, module, report, capturing)
+            after = Writes(module, _in_place(self.options, module, _static_of(report))).after
+            return after(_take(session, rules, self.options, module, report, capturing))
         except (Refused, Error) as why:
             compilation_counter.add("num_eager_compiles")
             report.refused, report.parts = str(why), []
             report.ops = len(calls_of(module.graph))
             _log.warning("%s", report)
-            return make_boxed_func(module.forward)
+            return after(make_boxed_func(module.forward))
         finally:
             report.seconds = time.perf_counter() - start
             if self.options.report:

@@ -21,7 +21,7 @@ Node = torch.fx.Node
 _BEFORE = -1  # the stage of calls that need no part
 
 
-def _bytes(node: Node) -> int:
+def bytes_of(node: Node) -> int:
     """Returns the bytes of a tensor; symbolic sizes count as their hints."""
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor):
@@ -128,8 +128,8 @@ class Stages:
                 continue
             stages = [self.of[user] for user in self._users(node)]
             first = min(stages, default=self.of[node])
-            carried = sum(_bytes(source) for source in node.all_input_nodes if self.of.get(source, first) < first and len(source.users) == 1)
-            if first > self.of[node] and carried < _bytes(node):
+            carried = sum(bytes_of(source) for source in node.all_input_nodes if self.of.get(source, first) < first and len(source.users) == 1)
+            if first > self.of[node] and carried < bytes_of(node):
                 self.of[node] = first
 
     def _users(self, node: Node) -> t.Iterator[Node]:

@@ -238,9 +238,17 @@ class Captured:
     Threads have graphs of their own, as these have fixed memory. A call within a capture, or within itself, is launched.
     """
 
-    def __init__(self, call: t.Callable[[t.List[t.Any]], t.Any], static: t.Iterable[int], place: torch.device, report: GraphReport):
+    def __init__(
+        self,
+        call: t.Callable[[t.List[t.Any]], t.Any],
+        static: t.Iterable[int],
+        written: t.Sequence[int],
+        place: torch.device,
+        report: GraphReport,
+    ):
+        """`static`: the arguments that are weights. `written`: those of them that the call writes."""
         self._boxed_call = True
-        self._call, self._static, self._place, self._report = call, sorted(static), place, report
+        self._call, self._static, self._written, self._place, self._report = call, sorted(static), written, place, report
         self._is_static = frozenset(self._static)
         self._local = threading.local()
 
@@ -298,12 +306,14 @@ class Captured:
     def _record(self, graphs: _Graphs, key: _Key, args: t.List[t.Any]) -> t.List[t.Any]:
         """Records a call. If that fails, it is launched, here and later, and raises its own errors."""
         compilation_counter.add("num_gpu_runner_capture_triggers")
-        state = torch.get_rng_state()
+        state, before = torch.get_rng_state(), [args[i].clone() for i in self._written]
         try:
             made = _Recorded(EmulatedGraph(), self._call, args, self._is_static)
             out = made.out(args)
         except Exception as why:
             torch.set_rng_state(state)
+            for i, value in zip(self._written, before):
+                args[i].copy_(value)
             out = self._call(list(args))
             graphs.by_key[key] = False
             self._report.not_captured = str(why)

@@ -1,10 +1,12 @@
 """Selection of calls in a torch.fx graph that remain PyTorch's, with reasons."""
 from __future__ import annotations
 
+import operator
 import typing as t
 
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.utils._pytree import tree_leaves
 
 from _piecewise import Error
 
@@ -29,6 +31,23 @@ def memory_of(node: torch.fx.Node) -> t.Optional[int]:
     if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
         return None
     return value.untyped_storage()._cdata
+
+
+def memories_of(node: torch.fx.Node) -> t.Set[int]:
+    """Returns the numbers of memory_of for all tensors among a node's results."""
+    values = tree_leaves(node.meta.get("val"))
+    return {x.untyped_storage()._cdata for x in values if isinstance(x, torch.Tensor) and x.layout == torch.strided}
+
+
+def memories_written(node: torch.fx.Node) -> t.Set[int]:
+    """Returns the numbers of memory_of for the tensors that an op writes, by its schema."""
+    out: t.Set[int] = set()
+    if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
+        for i, argument in enumerate(node.target._schema.arguments):
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                given = tree_leaves(node.args[i] if i < len(node.args) else node.kwargs.get(argument.name))
+                out.update(*(memories_of(n) for n in given if isinstance(n, torch.fx.Node)))
+    return out
 
 
 def has_parts(node: torch.fx.Node) -> bool:
@@ -118,8 +137,9 @@ class Staying:
                 self.reasons[node] = reason
 
     def leave(self, reasons: t.Mapping[torch.fx.Node, str]) -> None:
-        """Leaves a call to PyTorch, and with a call that returns a list also those that unpack it."""
+        """Leaves a call to PyTorch. A call that returns a list, and those that unpack it, stay together."""
         for node, reason in reasons.items():
+            node = node.args[0] if node.target is operator.getitem else node
             self.reasons[node] = reason
             if has_parts(node):
                 self.reasons.update(dict.fromkeys(node.users, reason))
@@ -131,8 +151,7 @@ class Staying:
 
     def writes_arguments(self, node: torch.fx.Node) -> bool:
         """Returns True if it writes a tensor argument of the graph."""
-        mutable = isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
-        return mutable and any(memory_of(n) in self._given for n in node.all_input_nodes)
+        return bool(memories_written(node) & self._given)
 
     def _reason(self, node: torch.fx.Node) -> str:
         place = self._place
