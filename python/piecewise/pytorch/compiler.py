@@ -38,7 +38,7 @@ from .fx_import import Refused, correct_statistics
 from .writes import InPlace, Writes, written_arguments
 
 _log = logging.getLogger("piecewise")
-_LARGE = 1 << 20  # bytes of an argument
+_LARGE = 1 << 18  # bytes of an argument
 _AUTOGRAD_CACHE = (
     "enable_autograd_cache",
     "force_autograd_cache",
