@@ -513,7 +513,7 @@ class Trees(Case):
 
         original, compile_fx.cudagraphify = compile_fx.cudagraphify, cudagraphify
         try:
-            self.assertEqual(capturing.why_launched(module, place), "")
+            self.assertEqual(capturing.why_launched(module, place, ()), "")
             call = capturing.in_trees(list, module, {1}, place, "backward")
         finally:
             compile_fx.cudagraphify = original
@@ -548,7 +548,7 @@ class Trees(Case):
             (lambda x: (x.cpu(),), ["cuda:0"], "not a strided tensor on cuda:0"),
             (lambda x, y: (torch.relu(x), y), ["cuda:0", "cpu"], "not a strided tensor on cuda:0"),
         ):
-            self.assertIn(message, capturing.why_launched(self.traced(function, *devices), place))
+            self.assertIn(message, capturing.why_launched(self.traced(function, *devices), place, ()))
 
     def test_backward_of_a_launched_forward(self):
         module, capture = self.traced(lambda x: (x + 1,), "cuda:0"), capturing.Capturing()
