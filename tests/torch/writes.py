@@ -12,6 +12,7 @@ from compiled import CLOSE, Case, difference
 
 from piecewise import pytorch as front
 from piecewise.pytorch import compiler
+from piecewise.pytorch.writes import Writes as Changed
 
 EMULATED = {"backend": "cuda", "driver": "host"}
 WAYS = ({}, {"check": True}, EMULATED, {**EMULATED, "check": True}, {**EMULATED, "capture": "torch"}, {**EMULATED, "capture": "piecewise"})
@@ -59,6 +60,20 @@ def rows_of_a_slice(cache, at, x):
     part = cache[1:5]
     part[at] = x
     return part * 3, cache + 1
+
+
+def source_changes_later(cache, at, x):
+    part = cache[1:5]
+    part[at] = x
+    x[:1] = part[3:] * 2
+    return cache * 2
+
+
+def read_before_its_slice(cache, at, x):
+    part = cache[1:5]
+    flat = cache * 3
+    part[at] = x
+    return flat + 1, part.relu()
 
 
 def reads_itself(cache, at, x):
@@ -130,6 +145,8 @@ IN_PLACE = {
     selected: {COPY: 1},
     slices_of_slices: {COPY: 2},
     rows_of_a_slice: {PUT: 1},
+    source_changes_later: {PUT: 1, COPY: 1},
+    read_before_its_slice: {PUT: 1},
     reads_itself: {PUT: 1},
     reads_before_and_after: {PUT: 1},
     twice: {PUT: 2},
@@ -174,6 +191,43 @@ class Writes(Case):
                         report = self.compared(function, options, dynamic, static)
                         if options == EMULATED and not report.refused:
                             self.assertEqual({op: count for op, count in report.left.items() if "_." in op}, ops)
+
+    def test_order(self):
+        """A slice of a slice is written where the inner one is, as its source may be written before the outer one; not if the slice is read in between."""
+        for reads_cache in (False, True):
+            module, values = self.late_slice(reads_cache)
+            want, got = [v.clone() for v in values], [v.clone() for v in values]
+            results = module(*want)
+            self.assertEqual(Changed(module, lambda i, node: True).copied, [0] if reads_cache else [])
+            (*changed,) = module(*got)
+            if reads_cache:
+                got[0].copy_(changed.pop())
+            self.assertEqual(difference((list(results), want), (changed, got)), 0)
+
+    @staticmethod
+    def late_slice(reads_cache):
+        """Returns a graph whose write of a slice's rows is followed by one of their source, and by that of the slice; and its arguments."""
+        aten, graph = torch.ops.aten, torch.fx.Graph()
+        values = torch.randn(6, 4), torch.tensor([1, 2]), torch.randn(2, 4)
+        cache, at, x = map(graph.placeholder, ("cache", "at", "x"))
+        for node, value in zip((cache, at, x), values):
+            node.meta["val"] = value
+
+        def call(op, *args):
+            node = graph.call_function(op, args)
+            given = torch.fx.map_arg(args, lambda n: n.meta["val"])
+            node.meta["val"] = given[0] if op is aten.copy_.default else op(*given)
+            return node
+
+        rows = call(aten.index_put.default, call(aten.slice.Tensor, cache, 0, 1, 5), [at], x)
+        source = call(aten.mul.Tensor, call(aten.select.int, cache if reads_cache else x, 0, 1), 2)
+        row = call(aten.select_scatter.default, x, source, 0, 0)
+        whole = call(aten.slice_scatter.default, cache, rows, 0, 1, 5)
+        double = call(aten.mul.Tensor, whole, 2)
+        call(aten.copy_.default, x, row)
+        call(aten.copy_.default, cache, whole)
+        graph.output((double,))
+        return torch.fx.GraphModule({}, graph), values
 
     def test_captured(self):
         """A captured call writes arguments whose addresses are fixed, and copies into others."""

@@ -42,11 +42,16 @@ def _inner(write: torch.fx.Node) -> t.Optional[torch.fx.Node]:
     return inner if same else None
 
 
-def _sources(write: torch.fx.Node) -> t.List[torch.fx.Node]:
-    """Returns the tensors that a write reads besides the one that it changes."""
+def _nest(write: torch.fx.Node) -> t.List[torch.fx.Node]:
+    """Returns a write and those inside it; the last one has the source, and is where the memory changes."""
     inner = _inner(write)
-    others = [n for n in tree_leaves((write.args[1:] if inner is None else write.args[2:], write.kwargs)) if isinstance(n, torch.fx.Node)]
-    return others if inner is None else [*others, *_sources(inner)]
+    return [write] if inner is None else [write, *_nest(inner)]
+
+
+def _sources(nest: t.Sequence[torch.fx.Node]) -> t.List[torch.fx.Node]:
+    """Returns the tensors that nested writes read besides the one that they change."""
+    read = [(*write.args[2:], write.kwargs) for write in nest[:-1]] + [(*nest[-1].args[1:], nest[-1].kwargs)]
+    return [n for n in tree_leaves(read) if isinstance(n, torch.fx.Node)]
 
 
 def written_arguments(module: torch.fx.GraphModule) -> t.List[int]:
@@ -87,9 +92,9 @@ class Writes:
         while value is not to:
             if value.target not in _IN_PLACE and value.target not in _SLICES or not _same_layout(value.meta["val"], to.meta["val"]):
                 return []
-            base, sources = value.args[0], _sources(value)
-            later = [n for n in self._readers(base) if n not in (value, copy) and self._order[n] > self._order[value]]
-            if later or any(memories_of(n) & memories_of(base) for n in sources):
+            base, nest = value.args[0], _nest(value)
+            later = [n for n in self._readers(base) if n not in (*nest, copy) and self._order[n] > self._order[nest[-1]]]
+            if later or any(memories_of(n) & memories_of(base) for n in _sources(nest)):
                 return []
             out.append(value)
             value = base
@@ -103,24 +108,19 @@ class Writes:
         return out
 
     def _write(self, to: torch.fx.Node, write: torch.fx.Node) -> None:
-        with self._graph.inserting_before(write):
-            self._write_into(to, write, self._order[write])
+        nest = _nest(write)
+        last, at, part = nest[-1], self._order[nest[-1]], to
+        with self._graph.inserting_before(last):
+            for one in nest:
+                if one.target in _SLICES:
+                    part = self._call(_SLICES[one.target], (part, *one.args[2:]), one.kwargs, at)
+            if last.target in _IN_PLACE:
+                self._call(_IN_PLACE[last.target], (part, *last.args[1:]), last.kwargs, at)
+            else:
+                self._call(_aten.copy_.default, (part, last.args[1]), {}, at)
         write.replace_all_uses_with(to)
-        done: t.Optional[torch.fx.Node] = write
-        while done is not None:
-            inner = _inner(done)
-            self._graph.erase_node(done)
-            done = inner
-
-    def _write_into(self, to: torch.fx.Node, write: torch.fx.Node, at: int) -> None:
-        if write.target in _IN_PLACE:
-            self._call(_IN_PLACE[write.target], (to, *write.args[1:]), write.kwargs, at)
-            return
-        part = self._call(_SLICES[write.target], (to, *write.args[2:]), write.kwargs, at)
-        if (inner := _inner(write)) is not None:
-            self._write_into(part, inner, at)
-        else:
-            self._call(_aten.copy_.default, (part, write.args[1]), {}, at)
+        for one in nest:
+            self._graph.erase_node(one)
 
     def _call(self, op: t.Any, args: t.Tuple[t.Any, ...], kwargs: t.Dict[str, t.Any], at: int) -> torch.fx.Node:
         made = self._graph.call_function(op, args, kwargs)
