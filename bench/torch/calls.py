@@ -20,7 +20,7 @@ WORKER = "--worker"
 
 
 def cases(torch):
-    """Returns functions of one tensor by name, with their arguments. Sizes are so small that the kernels cost little."""
+    """Returns functions of one tensor by name, with their arguments. The kernels cost little."""
     x = torch.randn(8, 8)
     weights = [torch.randn(8) for _ in range(100)]
 
@@ -45,6 +45,12 @@ def cases(torch):
         y.add_(x)
         return y * 2
 
+    index = torch.tensor([3])
+
+    def row(x, cache):
+        cache.index_copy_(0, index, x[:1])
+        return cache[:8] * 2
+
     def left(x):
         return torch.linalg.svdvals(x + 1).sum() + x
 
@@ -56,6 +62,7 @@ def cases(torch):
         "10 results": (results, (x,), {}),
         "views of a result": (views, (x,), {}),
         "a written argument": (writes, (x, torch.zeros(8, 8)), {}),
+        "a row of an 8 MiB cache": (row, (x, torch.zeros(1 << 18, 8)), {}),
         "an op of PyTorch's between": (left, (x,), {}),
     }
 

@@ -35,7 +35,7 @@ from piecewise.pytorch.calls import Call
 from piecewise.pytorch.options import Options
 
 EMULATED = {"backend": "cuda", "driver": "host"}
-KINDS = ("torch", "piecewise")
+KINDS = ("torch", "piecewise", "parts")  # parts: with the mode `piecewise`
 SETTINGS = argparse.Namespace(seed=1, sequences=100)
 
 LIBRARY = torch.library.Library("pw_capture_test", "DEF")
@@ -74,8 +74,17 @@ def same_bits(want, got):
     )
 
 
-def on_device(function, capture, dynamic=None, **options):
-    return torch.compile(function, backend="piecewise", dynamic=dynamic, options={**EMULATED, "capture": capture, **options})
+def captured_as(kind):
+    """The options of a kind."""
+    return {"capture": "piecewise", "mode": "piecewise"} if kind == "parts" else {"capture": kind}
+
+
+def on_device(function, kind, dynamic=None, **options):
+    return torch.compile(function, backend="piecewise", dynamic=dynamic, options={**EMULATED, **captured_as(kind), **options})
+
+
+def is_of(report, kind):
+    return captured_as(kind).items() <= vars(report.options).items() and (kind != "piecewise" or report.options.mode != "piecewise")
 
 
 @contextlib.contextmanager
@@ -89,10 +98,10 @@ class Captured:
     """Runs the tests of a case with captures, which the third call of a size replays."""
 
     def same(self, function, *inputs, calls=2, **how):
-        return super().same(function, *inputs, calls=calls + 3, **EMULATED, capture=self.capture, **how)
+        return super().same(function, *inputs, calls=calls + 3, **EMULATED, **captured_as(self.kind), **how)
 
 
-def cases(capture):
+def cases(kind):
     """The cases of compiled.py whose calls a device runs."""
 
     class Writes(Captured, compiled.Writes):
@@ -107,11 +116,11 @@ def cases(capture):
         pass
 
     class Training(compiled.Training):
-        options = {**EMULATED, "capture": capture}
+        options = {**EMULATED, **captured_as(kind)}
 
-    made = {one.__name__ + capture.capitalize(): one for one in (Writes, Random, Parts, Training)}
+    made = {one.__name__ + kind.capitalize(): one for one in (Writes, Random, Parts, Training)}
     for name, one in made.items():
-        one.capture, one.__name__, one.__qualname__ = capture, name, name
+        one.kind, one.__name__, one.__qualname__ = kind, name, name
     return made
 
 
@@ -119,9 +128,9 @@ globals().update({name: one for kind in KINDS for name, one in cases(kind).items
 
 
 class Replays(Case):
-    def captured(self, function, capture, *inputs):
+    def captured(self, function, kind, *inputs):
         """Calls a function often; returns its reports."""
-        call = on_device(function, capture)
+        call = on_device(function, kind)
         with torch.no_grad():
             for _ in range(4):
                 self.assertTrue(same_bits(function(*inputs), call(*inputs)))
@@ -133,7 +142,7 @@ class Replays(Case):
             runs, original = [], Call._compute
             with unittest.mock.patch.object(Call, "_compute", autospec=True, side_effect=lambda *of: (runs.append(of), original(*of))[1]):
                 (report,) = self.captured(lambda x: (x + 1) * 2, kind, torch.randn(4, 4))
-            self.assertEqual((len(runs), report.captures, report.not_captured), (1 if kind == "piecewise" else 2, 1, ""))
+            self.assertEqual((len(runs), report.captures, report.not_captured), (2 if kind == "torch" else 1, 1, ""))
             self.assertIn("1 capture", str(report))
 
     def test_results_are_the_callers(self):
@@ -216,7 +225,7 @@ class Replays(Case):
         for kind in KINDS:
             self.setUp()
             model = nn.Sequential(nn.Embedding(10, 16), Block()).eval()
-            call = torch.compile(model, backend="piecewise", options={**EMULATED, "capture": kind, "check": True})
+            call = torch.compile(model, backend="piecewise", options={**EMULATED, **captured_as(kind), "check": True})
             with torch.no_grad():
                 for _ in range(4):
                     x = torch.randint(0, 10, (3, 5))
@@ -488,11 +497,76 @@ class Sizes(Case):
             ({"capture": "none", "outputs": "static"}, '`outputs` needs "capture": "piecewise"'),
             ({"capture": "piecewise", "sizes": [0]}, "`sizes` must be a list of positive token counts"),
             ({"capture": "piecewise", "sizes": 8}, "`sizes` must be a list of positive token counts"),
+            ({"capture": "torch", "mode": "full"}, '`mode` needs "capture": "piecewise"'),
+            ({"capture": "piecewise", "mode": "none"}, "`mode` must be piecewise, full, full_decode_only or full_and_piecewise, not 'none'"),
             ({"capture": "piecewise", "outputs": "all"}, "`outputs` must be copied or static, not 'all'"),
         ):
             with self.assertRaisesRegex(ValueError, message):
                 Options.of(given)
         self.assertEqual(Options.of({"capture": "piecewise", "sizes": [8, 4, 8]}).sizes, (4, 8))
+
+
+class Whole(Case):
+    """Graphs that are captured with PyTorch's ops in them."""
+
+    COUNTS = (8, 5, 8, 5, 8, 6, 9, 9, 9)
+
+    @staticmethod
+    def function(x):
+        return torch.ops.pw_capture_test.odd(x * 2).relu() + x
+
+    def calls(self, counts=COUNTS, function=function, **options):
+        """Compares launched calls with captured ones; returns the report, and the Python calls of parts at each size."""
+        call, launched = on_device(function, "piecewise", True, sizes=[4, 8], **options), on_device(function, "none", True)
+        runs, original, at = {}, Call.__call__, None
+
+        def counting(part, *given):
+            if at is not None:
+                runs[at] = runs.get(at, 0) + 1
+            return original(part, *given)
+
+        with torch.no_grad(), unittest.mock.patch.object(Call, "__call__", counting):
+            for n in counts:
+                x, at = torch.rand(n, 16), None
+                want = launched(x)
+                at = n
+                self.assertTrue(same_bits(want, call(x)), n)
+        return Sizes.reported(call), runs
+
+    def test_modes(self):
+        for mode, captures, padded, runs in (
+            ("piecewise", 2, 6, {8: 6, 5: 4, 6: 2, 9: 6}),
+            ("full_and_piecewise", 3, 6, {8: 4, 5: 4, 6: 2, 9: 6}),
+            ("full_decode_only", 1, 0, {8: 4, 5: 4, 6: 2, 9: 6}),
+            ("full", 3, 0, {8: 4, 5: 4, 6: 2, 9: 4}),
+        ):
+            self.setUp()
+            report, counted = self.calls(mode=mode)
+            self.assertEqual((report.captures, report.padded, counted), (captures, padded, runs), mode)
+            self.assertEqual((report.in_parts, report.not_captured), ("", ""))
+
+    def test_reasons(self):
+        """A graph that cannot be captured whole is captured in parts, or launched."""
+        for mode, in_parts, captures in (("full_and_piecewise", True, 2), ("full", False, 0), ("full_decode_only", False, 0)):
+            for op, options, why in (
+                ("waits", {}, "waits.default waits for the device"),
+                ("odd", {"at": "pw_capture_test.odd"}, "the option `at` names pw_capture_test.odd.default"),
+            ):
+                self.setUp()
+                of = getattr(torch.ops.pw_capture_test, op)
+                report, _ = self.calls(function=lambda x: of(x + 1) * 2, counts=(8, 8, 8), mode=mode, **options)
+                for text, expected in ((report.in_parts, in_parts), (report.not_captured, not in_parts)):
+                    self.assertEqual(why in text, expected, report)
+                self.assertIn("captured in parts: " if in_parts else "not captured: ", str(report))
+                self.assertEqual(report.captures, captures)
+
+    def test_static_results(self):
+        call = on_device(self.function, "piecewise", outputs="static")
+        with torch.no_grad():
+            results = [call(torch.full((2, 3), float(i))) for i in range(1, 5)]
+        self.assertEqual(results[2].data_ptr(), results[3].data_ptr())
+        self.assertTrue(results[2].equal(torch.full((2, 3), 20.0)))
+        self.assertTrue(results[0].equal(torch.full((2, 3), 5.0)))
 
 
 class Trees(Case):
@@ -632,10 +706,10 @@ class Sequences(Case):
     def test_sequences(self):
         print(f"--seed {SETTINGS.seed}", flush=True)
         for i in range(SETTINGS.sequences):
-            self.sequence(SETTINGS.seed + i, KINDS[(SETTINGS.seed + i) % 2])
+            self.sequence(SETTINGS.seed + i, KINDS[(SETTINGS.seed + i) % len(KINDS)])
         for kind in KINDS if SETTINGS.sequences > 20 else ():
             reports = front.report(self.calls[kind])
-            self.assertGreater(sum(report.captures for report in reports if report.options.capture == kind), 3)
+            self.assertGreater(sum(report.captures for report in reports if is_of(report, kind)), 3)
 
     def test_threads(self):
         """Two threads with changing sizes get their own numbers."""
@@ -656,7 +730,7 @@ class Sequences(Case):
                 with torch.no_grad():
                     for i in range(150):
                         at = rng.randrange(len(inputs))
-                        got = calls[rng.randrange(2)](inputs[at])
+                        got = rng.choice(calls)(inputs[at])
                         assert same_bits(want[at], got), (SETTINGS.seed, thread, i, at)
             except BaseException as error:  # noqa: B036 (raised again)
                 errors.append(error)
@@ -690,7 +764,7 @@ def of_corpus(models):
                         self.assertTrue(same_bits(want, got), (name, kind, size))
                     else:  # a product of other rows
                         self.assertLessEqual(max(map(compiled.difference, tree_leaves(want), tree_leaves(got))), compiled.CLOSE)
-                graphs = [graph for graph in front.graphs() if graph.options.capture == kind]
+                graphs = [graph for graph in front.graphs() if is_of(graph, kind)]
                 self.assertEqual([graph.not_captured for graph in graphs], [""] * len(graphs), name)
                 self.assertGreater(sum(graph.captures for graph in graphs), 0, name)
 

@@ -6,21 +6,22 @@ import typing as t
 import torch
 from torch.utils._pytree import tree_leaves
 
-from .devices import index_of
+from .devices import engine_of, index_of
 from .partition import bodies_of
+from .pieces import Piece
 from .recording import Captured
 from .reports import GraphReport
-from .staying import attribute, memories_written, memory_of
+from .staying import attribute, memories_written, memory_of, op_of, ops_named
 from .writes import written_arguments
 
 _STRIDED = (torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_copy.default, torch.ops.aten.as_strided_scatter.default)
 
 
-def why_launched(module: torch.fx.GraphModule, place: torch.device, static: t.Container[int]) -> str:
-    """Returns why a graph cannot be captured; an empty text if it can. `static`: the arguments that are captured where they are."""
+def why_launched(module: torch.fx.GraphModule, place: torch.device, static: t.Container[int], at: t.Iterable[str] = ()) -> str:
+    """Returns why a graph cannot be captured; an empty text if it can. `static`: the arguments that are captured where they are. `at`: ops that may not be."""
     from torch._inductor.utils import get_first_incompatible_cudagraph_node
 
-    arguments = module.graph.find_nodes(op="placeholder")
+    arguments, named = module.graph.find_nodes(op="placeholder"), ops_named(at)
     given = {memory_of(node) for node in arguments} - {None}
     moved = {memory_of(node) for i, node in enumerate(arguments) if i not in static} - {None}
     if (unsafe := get_first_incompatible_cudagraph_node(module)) is not None:
@@ -36,6 +37,8 @@ def why_launched(module: torch.fx.GraphModule, place: torch.device, static: t.Co
             return f"{node.target} calls functions that are its arguments, or has effects"
         if node.target in _STRIDED and any(memory_of(source) in given for source in node.all_input_nodes):
             return f"{node.target} reads memory between the elements of an argument"
+        if op_of(node) in named:
+            return f"the option `at` names {node.target}"
         if memories_written(node) & moved:
             return f"{node.target} may write an argument of the graph"
     return ""
@@ -44,6 +47,24 @@ def why_launched(module: torch.fx.GraphModule, place: torch.device, static: t.Co
 def static_inputs_of_backward(module: torch.fx.GraphModule) -> t.FrozenSet[int]:
     """Returns the arguments of a backward graph that are weights."""
     return frozenset(i for i, node in enumerate(module.graph.find_nodes(op="placeholder")) if node.meta.get("is_static_input", False))
+
+
+def captured_whole(
+    taken: t.Callable[[t.List[t.Any]], t.Any],
+    module: torch.fx.GraphModule,
+    why: str,
+    static: t.Container[int],
+    place: torch.device,
+    report: GraphReport,
+) -> t.Callable[..., t.Any]:
+    """Returns a compiled graph that is captured as the option `mode` demands. `why`: the reason against capturing it whole."""
+    mode = report.options.mode
+    if why:
+        in_parts = mode == "full_and_piecewise" and engine_of(report.options, place) == "cuda"
+        report.in_parts, report.not_captured = (why, "") if in_parts else ("", why)
+    if why or mode == "piecewise" or (mode == "full_and_piecewise" and isinstance(taken, Piece)):
+        return taken
+    return Captured(taken, static, written_arguments(module), place, report, exact=mode != "full", copied=not report.returns_static)
 
 
 class Capturing:

@@ -12,7 +12,12 @@ Params = t.Tuple[t.Tuple[str, str], ...]
 Names = t.Tuple[str, ...]
 Sizes = t.Optional[t.Tuple[int, ...]]
 
-_CHOICES = {"driver": ("cuda", "host"), "capture": ("none", "torch", "piecewise"), "outputs": ("copied", "static")}
+_CHOICES = {
+    "driver": ("cuda", "host"),
+    "capture": ("none", "torch", "piecewise"),
+    "mode": ("piecewise", "full", "full_decode_only", "full_and_piecewise"),
+    "outputs": ("copied", "static"),
+}
 FROZEN = "frozen"  # the rules for frozen weights, and their pipeline
 GROUPED = "grouped_attention"  # the rules for attention on the CPU, and their pipeline
 
@@ -23,9 +28,10 @@ class Options:
 
     rules: files, or names of the library. pipeline: one of theirs; "" rewrites nothing. params of the rules as {"tp": 2}. backend: eager, cpu, interpreter, cuda; auto: cpu or cuda, by the
     tensors' device. driver of cuda: the CUDA driver, or host, which emulates a device on CPU tensors.
-    capture: "torch" captures whole graphs on a device as PyTorch's CUDA graphs, "piecewise" each part between PyTorch's ops; "none" launches.
-    With "piecewise": at: names of ops that stay PyTorch's. sizes: the token counts to capture, () for exact ones; None: those of `pwr plan`. outputs: "static" returns results without
-    copies, and later calls overwrite them.
+    capture: "torch" captures whole graphs on a device as PyTorch's CUDA graphs, "piecewise" also the parts between PyTorch's ops; "none" launches.
+    With "piecewise": at: names of ops that stay PyTorch's. sizes: the token counts to capture, () for exact ones; None: those of `pwr plan`. mode: what to capture: "piecewise" the parts,
+    "full" whole graphs, "full_decode_only" whole graphs at these sizes, "full_and_piecewise" these and the parts of other calls. outputs: "static" returns results without copies, and later
+    calls overwrite them.
     own_attention: Piecewise runs calls of vLLM's attention, each as a new sequence; by default the program runs them, because it owns their caches.
     frozen: the backend prepacks weights, and computes once what depends on them alone. Changes that PyTorch counts take effect at once; others raise Error at a later call. Not for training.
     prove: prove each rewrite, by its rule or individually; the report names those that are not proved.
@@ -41,6 +47,7 @@ class Options:
     capture: str = "none"
     at: Names = ()
     sizes: Sizes = None
+    mode: str = "full_and_piecewise"
     outputs: str = "copied"
     own_attention: bool = False
     frozen: bool = False
@@ -76,7 +83,9 @@ class Options:
                 raise ValueError(f"piecewise captures only launches on a device, not the backend `{out.backend}`: leave out `capture`, or `backend`")
             if out.frozen:
                 raise ValueError("piecewise cannot capture graphs with frozen weights: leave out `capture`, or `frozen`")
-        if out.capture != "piecewise" and (given := [name for name in ("at", "sizes", "outputs") if getattr(out, name) != getattr(cls, name)]):
+        if out.capture != "piecewise" and (
+            given := [name for name in ("at", "sizes", "mode", "outputs") if getattr(out, name) != getattr(cls, name)]
+        ):
             raise ValueError(f'piecewise\'s option `{given[0]}` needs "capture": "piecewise"')
         return out
 

@@ -5,6 +5,7 @@ sizes at which PyTorch would call the same graph: its guards hold there.
 """
 from __future__ import annotations
 
+import threading
 import typing as t
 
 import torch
@@ -17,6 +18,15 @@ from .fx_import import FxImport, evaluated, expression
 from .guards import Range, conditions, shape_env, symbol_range
 
 _MOST_KNOWN = 4096  # sets of symbols whose sizes are kept
+
+
+class _PaddedParts(threading.local):
+    """Counts the calls of parts on this thread that run at a larger size, or above all capture sizes."""
+
+    count = 0
+
+
+padded_parts = _PaddedParts()
 
 
 class Extents(t.NamedTuple):

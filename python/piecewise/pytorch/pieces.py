@@ -4,38 +4,21 @@ Invariant: a replay computes what the launches would compute with these argument
 """
 from __future__ import annotations
 
-import collections
-import dataclasses
 import logging
-import threading
 import typing as t
 
 import torch
 
-
 from .calls import Call
 from .counter import compilation_counter
 from .devices import aligned, is_recording, on_device, stream_of
-from .padding import Extents, Padding
-from .recording import EmulatedGraph, Pool, TorchGraph
+from .padding import Extents, Padding, padded_parts
+from .recording import KeptGraphs, graph_on
 from .reports import GraphReport
-from .weights import WeightSets
 
 _log = logging.getLogger("piecewise")
 _GRAPHS = 64  # sets of sizes and weights whose graphs a part keeps, for each thread
 _BEGINNINGS = 256  # exact sizes whose parts of fixed memory a graph keeps
-
-_pools = threading.local()  # a graph's memory is free again after its replay, so graphs of a thread and stream share it
-
-
-def _graph_on(place: torch.device) -> t.Union[EmulatedGraph, TorchGraph]:
-    """Returns a new graph."""
-    if place.type != "cuda":
-        return EmulatedGraph()
-    key = place, stream_of(place)
-    if key not in _pools.__dict__:
-        _pools.__dict__[key] = Pool(place)
-    return TorchGraph(_pools.__dict__[key])
 
 
 class _Beginnings(t.NamedTuple):
@@ -66,7 +49,7 @@ class _Recorded:
     def __init__(self, run: t.Callable[..., None], inputs: t.Sequence[t.Any], args: t.Sequence[t.Any], padded: Extents, static: t.Container[int], of):
         """`of`: the dtypes of the results, and their device."""
         dtypes, place = of
-        self._graph = _graph_on(place)
+        self._graph = graph_on(place)
         self._arguments: t.List[int] = []  # those that are copied
         self._buffers: t.List[t.Tuple[int, torch.Tensor]] = []  # with the indices of their inputs
         given = []
@@ -104,35 +87,29 @@ class _Recorded:
         return [x.clone(memory_format=torch.contiguous_format) for x in begin.results]
 
 
-@dataclasses.dataclass
-class _Graphs:
-    """The graphs of one thread, by sizes and weights; None for those that ran once, False for those that cannot be recorded."""
-
-    by_key: t.OrderedDict[t.Any, t.Any] = dataclasses.field(default_factory=collections.OrderedDict)
-    weights: t.Optional[WeightSets[object]] = None
-
-
 class Piece(Call):
     """A compiled part that is launched at first, recorded the second time, and replayed from then on, for each capture size and set of weights.
 
     Threads and streams have graphs of their own, as these have fixed memory. A call within a capture is launched.
     """
 
-    def __init__(self, *of: t.Any, padding: Padding, static: t.Iterable[int], static_results: bool, report: GraphReport):
-        """`of`: the arguments of Call. `static`: which arguments are weights. `static_results`: return them without copies, and overwrite them later."""
+    def __init__(self, *of: t.Any, padding: Padding, static: t.Iterable[int], static_results: bool, captured: bool, report: GraphReport):
+        """`of`: the arguments of Call. `static`: which arguments are weights. `static_results`: return them without copies, and overwrite them later.
+        `captured`: not only within the capture of a whole graph.
+        """
         super().__init__(*of)
-        self._padding, self._report, self._static_results = padding, report, static_results
-        self._static = sorted(static)
-        self._is_static = frozenset(self._static)
-        self._local = threading.local()
+        self._padding, self._report, self._static_results, self._captured = padding, report, static_results, captured
+        self._static = frozenset(static)
+        self._kept = KeptGraphs(sorted(self._static), _GRAPHS)
 
     def _compute(self, args, symbols, known):
         extents = self._padding.at(symbols, self._compiled.extents)
+        padded_parts.count += extents is None or extents[1].symbols != symbols
         if extents is None:
             return super()._compute(args, symbols, known)
         exact, padded = extents
         with on_device(self._place):
-            recorded = None if is_recording(self._place) else self._recorded(args, padded)
+            recorded = self._recorded(args, padded) if self._captured and not is_recording(self._place) else None
             if recorded:
                 return recorded(args, exact, self._static_results, self._report)
         return super()._compute(args, symbols, known) if padded.symbols == symbols else self._launched(args, exact, padded)
@@ -153,21 +130,14 @@ class Piece(Call):
 
     def _recorded(self, args: t.Sequence[t.Any], padded: Extents) -> t.Union[_Recorded, bool, None]:
         """Returns the graph to replay, which is recorded if it is wanted the second time."""
-        graphs = getattr(self._local, "graphs", None)
-        if graphs is None:
-            sets = WeightSets(self._static, lambda args: object()) if self._static else None
-            graphs = self._local.graphs = _Graphs(weights=sets)
-        weights = graphs.weights.of(args) if graphs.weights is not None else None
-        if weights is None and self._static:
+        weights = self._kept.weights(args)
+        if weights is None:
             return None
         key = (stream_of(self._place), weights, *padded.symbols.values())
-        seen = key in graphs.by_key
-        known = graphs.by_key.setdefault(key)
-        graphs.by_key.move_to_end(key)
-        if not seen and len(graphs.by_key) > _GRAPHS:
-            graphs.by_key.popitem(last=False)
+        seen, known = self._kept.find(key)
         if seen and known is None:
-            known = graphs.by_key[key] = self._record(args, padded)
+            known = self._record(args, padded)
+            self._kept.keep(key, known)
         return known
 
     def _record(self, args: t.Sequence[t.Any], padded: Extents) -> t.Union[_Recorded, bool]:
@@ -176,7 +146,7 @@ class Piece(Call):
         dtypes = [dtype for dtype, _ in self._results]
         try:
             with torch.inference_mode(False), torch.no_grad():
-                made = _Recorded(self._run, self._inputs, args, padded, self._is_static, (dtypes, self._place))
+                made = _Recorded(self._run, self._inputs, args, padded, self._static, (dtypes, self._place))
         except Exception as why:
             self._report.not_captured = str(why)
             _log.warning("a part is launched at these sizes, because it cannot be captured: %s", why)

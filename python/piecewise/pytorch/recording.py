@@ -1,4 +1,4 @@
-"""CUDA graphs, and an emulation of PyTorch's cudagraph trees: calls with PyTorch's ops in them, one graph for each set of sizes.
+"""CUDA graphs, and calls that are captured whole, with PyTorch's ops in them: one graph for each set of sizes and weights.
 
 On a device, PyTorch's torch.cuda.CUDAGraph records the stream. On the emulator, `EmulatedGraph` records the launches and PyTorch's ops, and replays them without
 the Python code between them. Invariant: a replay computes what the call would compute with these arguments.
@@ -6,11 +6,9 @@ the Python code between them. Invariant: a replay computes what the call would c
 from __future__ import annotations
 
 import collections
-import dataclasses
 import logging
 import threading
 import typing as t
-import weakref
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -18,14 +16,16 @@ from torch.utils._pytree import tree_leaves
 
 from .calls import arguments_of
 from .counter import compilation_counter
-from .devices import is_recording, recording
+from .devices import is_recording, on_device, recording, stream_of
 from .hosted import laid_out
+from .padding import padded_parts
 from .reports import GraphReport
 from .storage import Place
-from .weights import is_plain
+from .weights import WeightSets, is_plain
 
 _log = logging.getLogger("piecewise")
 _GRAPHS = 32  # sets of sizes and weights whose graphs a call keeps, for each thread
+_pools = threading.local()  # a graph's memory is free again after its replay, so graphs of a thread and stream share it
 _ALLOCATIONS = ("aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty", "aten::new_empty_strided", "aten::empty_permuted")
 _SIZES = ("aten::sym_size", "aten::sym_stride", "aten::sym_numel", "aten::sym_storage_offset")
 
@@ -111,6 +111,46 @@ class TorchGraph:
         self._graph.replay()
 
 
+def graph_on(place: torch.device) -> t.Union[EmulatedGraph, TorchGraph]:
+    """Returns a new graph."""
+    if place.type != "cuda":
+        return EmulatedGraph()
+    key = place, stream_of(place)
+    if key not in _pools.__dict__:
+        _pools.__dict__[key] = Pool(place)
+    return TorchGraph(_pools.__dict__[key])
+
+
+class KeptGraphs(threading.local):
+    """The graphs of one thread, which have fixed memory, by what they are recorded for: None for calls that were launched once, False for those that are not
+    recorded. The least recently used are dropped.
+    """
+
+    def __init__(self, static: t.Sequence[int], most: int):
+        """`static`: which arguments are weights."""
+        self._most = most
+        self._weights = WeightSets(static, lambda args: object()) if static else None
+        self._by_key: t.OrderedDict[t.Any, t.Any] = collections.OrderedDict()
+        self.running = False
+
+    def weights(self, args: t.List[t.Any]) -> t.Any:
+        """Returns what identifies a call's weights; None if graphs cannot contain them."""
+        return True if self._weights is None else self._weights.of(args)
+
+    def find(self, key: t.Hashable) -> t.Tuple[bool, t.Any]:
+        """Returns whether such a call was made before, and its graph."""
+        seen = key in self._by_key
+        known = self._by_key.setdefault(key)
+        self._by_key.move_to_end(key)
+        if len(self._by_key) > self._most:
+            self._by_key.popitem(last=False)
+        return seen, known
+
+    def keep(self, key: t.Hashable, graph: t.Any) -> None:
+        """Sets the graph of such calls."""
+        self._by_key[key] = graph
+
+
 class _Buffer(t.NamedTuple):
     """Fixed memory for an argument, in the argument's layout."""
 
@@ -147,8 +187,9 @@ class _Result(t.NamedTuple):
 class _Recorded:
     """A recorded call for fixed sizes and weights."""
 
-    def __init__(self, graph: t.Any, call: t.Callable[[t.List[t.Any]], t.Any], args: t.Sequence[t.Any], static: t.Container[int]):
-        self._graph = graph
+    def __init__(self, graph: t.Any, call: t.Callable[[t.List[t.Any]], t.Any], args: t.Sequence[t.Any], static: t.Container[int], copied: bool):
+        """`copied`: results are copies of fixed memory, and belong to the caller."""
+        self._graph, self._copied = graph, copied
         self._buffers = [_Buffer.of(i, x) for i, x in enumerate(args) if isinstance(x, torch.Tensor) and i not in static]
         self._fill(args)
         given = list(args)
@@ -179,8 +220,8 @@ class _Recorded:
         return _Result(-1, memories[memory], x.dtype, tuple(x.shape), x.stride(), at, False)
 
     def out(self, args: t.Sequence[t.Any]) -> t.List[t.Any]:
-        """Returns the results of the last replay: views of the arguments, and of copies of fixed memory."""
-        copies = [memory.clone() for memory in self._memories]
+        """Returns the results of the last replay: views of the arguments, and of fixed memory or copies of it."""
+        copies = [memory.clone() for memory in self._memories] if self._copied else self._memories
         return [self._out(x, args, copies) if isinstance(x, _Result) else x for x in self._results]
 
     @staticmethod
@@ -198,44 +239,10 @@ class _Recorded:
         return self.out(args)
 
 
-class _Key:
-    """The sizes and weights of a recorded graph, with their hash."""
-
-    def __init__(self, value: t.Hashable):
-        self._value, self._hash = value, hash(value)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or isinstance(other, _Key) and self._value == other._value
-
-
-class _Weights(t.NamedTuple):
-    """The weights of a call, which later calls mostly have too."""
-
-    seen: t.List[weakref.ref]
-    addresses: t.List[int]
-    key: _Key
-
-    def are(self, tensors: t.Sequence[torch.Tensor]) -> bool:
-        """Returns True if these are the same tensors at the same addresses; Dynamo's guards imply that their layouts are the same."""
-        return all(ref() is x for ref, x in zip(self.seen, tensors)) and self.addresses == [x.data_ptr() for x in tensors]
-
-
-@dataclasses.dataclass
-class _Graphs:
-    """The graphs of one thread, by sizes and weights; None for those that ran once, False for those that cannot be recorded."""
-
-    by_key: t.OrderedDict[t.Any, t.Any] = dataclasses.field(default_factory=collections.OrderedDict)
-    weights: t.Optional[_Weights] = None  # of the last call
-    running: bool = False
-
-
 class Captured:
-    """A compiled call on the emulator that is launched at first, recorded the second time, and replayed from then on, for each set of sizes.
+    """A compiled call that is launched at first, recorded the second time, and replayed from then on, for each set of sizes and weights.
 
-    Threads have graphs of their own, as these have fixed memory. A call within a capture, or within itself, is launched.
+    Threads and streams have graphs of their own. A call within a capture, or within itself, is launched.
     """
 
     def __init__(
@@ -245,30 +252,23 @@ class Captured:
         written: t.Sequence[int],
         place: torch.device,
         report: GraphReport,
+        exact: bool = False,
+        copied: bool = True,
     ):
-        """`static`: the arguments that are weights. `written`: those of them that the call writes."""
+        """`static`: the arguments that are weights. `written`: those of them that the call writes. `exact`: launch calls that have padded parts."""
         self._boxed_call = True
-        self._call, self._static, self._written, self._place, self._report = call, sorted(static), written, place, report
-        self._is_static = frozenset(self._static)
-        self._local = threading.local()
+        self._call, self._written, self._place, self._report = call, written, place, report
+        self._exact, self._copied = exact, copied
+        self._static = frozenset(static)
+        self._kept = KeptGraphs(sorted(self._static), _GRAPHS)
 
-    def _key(self, graphs: _Graphs, args: t.Sequence[t.Any]) -> t.Optional[_Key]:
+    def _key(self, args: t.List[t.Any]) -> t.Optional[t.Hashable]:
         """Returns what a graph is recorded for; None if none can be."""
-        weights = self._key_of_weights(graphs, [args[i] for i in self._static])
-        parts = [self._part(x) for i, x in enumerate(args) if i not in self._is_static]
+        weights = self._kept.weights(args)
+        parts = [self._part(x) for i, x in enumerate(args) if i not in self._static]
         if weights is None or None in parts:
             return None
-        return _Key((torch.is_inference_mode_enabled(), weights, *parts))
-
-    def _key_of_weights(self, graphs: _Graphs, weights: t.Sequence[torch.Tensor]) -> t.Optional[_Key]:
-        if graphs.weights is not None and graphs.weights.are(weights):
-            return graphs.weights.key
-        parts = [self._part(x) for x in weights]
-        if None in parts or not all(isinstance(x, torch.Tensor) for x in weights):
-            return None
-        addresses = [x.data_ptr() for x in weights]
-        graphs.weights = _Weights([weakref.ref(x) for x in weights], addresses, _Key((*addresses, *parts)))
-        return graphs.weights.key
+        return stream_of(self._place), torch.is_inference_mode_enabled(), weights, *parts
 
     def _part(self, x: t.Any) -> t.Optional[t.Tuple[t.Any, ...]]:
         """Returns what a graph needs of an argument besides its address; None if it cannot have such an argument."""
@@ -279,47 +279,49 @@ class Captured:
         return (type(x), x) if x is None or isinstance(x, (bool, int, str)) else None
 
     def __call__(self, *given):
-        return self._run(arguments_of(given))
-
-    def _run(self, args: t.List[t.Any]) -> t.Any:
-        graphs = getattr(self._local, "graphs", None)
-        if graphs is None:
-            graphs = self._local.graphs = _Graphs()
-        key = None if graphs.running or is_recording(self._place) else self._key(graphs, args)
+        args, kept = arguments_of(given), self._kept
+        key = None if kept.running or is_recording(self._place) else self._key(args)
         if key is None:
             return self._call(args)
-        seen = key in graphs.by_key
-        known = graphs.by_key.setdefault(key)
-        graphs.by_key.move_to_end(key)
-        if len(graphs.by_key) > _GRAPHS:
-            graphs.by_key.popitem(last=False)
-        if not seen or known is False:
+        seen, known = kept.find(key)
+        if not seen:
+            return self._launched(key, args)
+        if known is False:
             return self._call(args)
-        graphs.running = True
+        kept.running = True
         try:
-            out = self._record(graphs, key, args) if known is None else known(args)
+            with on_device(self._place):
+                out = self._record(key, args) if known is None else known(args)
         finally:
-            graphs.running = False
+            kept.running = False
         args.clear()
         return out
 
-    def _record(self, graphs: _Graphs, key: _Key, args: t.List[t.Any]) -> t.List[t.Any]:
-        """Records a call. If that fails, it is launched, here and later, and raises its own errors."""
+    def _launched(self, key: t.Hashable, args: t.List[t.Any]) -> t.Any:
+        before = padded_parts.count
+        out = self._call(args)
+        if self._exact and padded_parts.count != before:
+            self._kept.keep(key, False)
+        return out
+
+    def _record(self, key: t.Hashable, args: t.List[t.Any]) -> t.List[t.Any]:
+        """Records a call. If that fails, it is launched and raises its own errors; if it raises none, it is launched later too."""
         compilation_counter.add("num_gpu_runner_capture_triggers")
-        state, before = torch.get_rng_state(), [args[i].clone() for i in self._written]
+        emulated = self._place.type != "cuda"  # where a recording runs
+        state, before = torch.get_rng_state(), [(i, args[i].clone()) for i in self._written if emulated]
         try:
-            made = _Recorded(EmulatedGraph(), self._call, args, self._is_static)
+            made = _Recorded(graph_on(self._place), self._call, args, self._static, self._copied)
             out = made.out(args)
         except Exception as why:
             torch.set_rng_state(state)
-            for i, value in zip(self._written, before):
+            for i, value in before:
                 args[i].copy_(value)
             out = self._call(list(args))
-            graphs.by_key[key] = False
+            self._kept.keep(key, False)
             self._report.not_captured = str(why)
             _log.warning("a call is launched at these sizes, because it cannot be captured: %s", why)
             return out
-        graphs.by_key[key] = made
+        self._kept.keep(key, made)
         self._report.captures += 1
         compilation_counter.add("num_cudagraph_captured")
         return out

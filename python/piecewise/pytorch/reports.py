@@ -49,6 +49,7 @@ class GraphReport:
     not_proved: t.List[t.Dict[str, t.Any]] = dataclasses.field(default_factory=list)  # with `prove`, a row for each rewrite that is not proved
     warm: bool = False  # an earlier process rewrote it
     captures: int = 0  # recorded so far; PyTorch's own are not counted
+    in_parts: str = ""  # why no capture holds the whole graph, although the option `mode` allows it
     not_captured: str = ""  # why its calls are launched despite the option `capture`; for some sizes only, if there are captures
     padded: int = 0  # replays at a larger size than that of their call
     not_padded: t.Dict[str, int] = dataclasses.field(
@@ -84,6 +85,11 @@ class GraphReport:
         ]
 
     @property
+    def returns_static(self) -> bool:
+        """Returns True if results may be memory that later calls overwrite."""
+        return self.options.outputs == "static" and self.kind == "inference"
+
+    @property
     def taken(self) -> int:
         """Returns the number of calls that Piecewise runs."""
         return 0 if self.refused else self.ops - sum(self.left.values())
@@ -102,6 +108,7 @@ class GraphReport:
             + (f"; {counted(self.captures, 'capture')}" if self.captures else "")
             + (f", {counted(self.padded, 'padded call')}" if self.padded else "")
             + (f"; exact sizes: {', '.join(self.not_padded)}" if self.not_padded else "")
+            + (f"; captured in parts: {self.in_parts}" if self.in_parts else "")
             + (f"; not captured: {self.not_captured}" if self.not_captured else "")
         )
 

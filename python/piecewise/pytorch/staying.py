@@ -115,7 +115,7 @@ def ops_named(names: t.Iterable[str]) -> t.Set[torch._ops.OpOverload]:
     return out
 
 
-def _op_of(node: torch.fx.Node) -> t.Any:
+def op_of(node: torch.fx.Node) -> t.Any:
     """Returns the op that a node calls, possibly through a wrapper."""
     if isinstance(node.target, torch._ops.HigherOrderOperator) and node.target._name in _PLAIN and node.args:
         return node.args[0]
@@ -147,7 +147,7 @@ class Staying:
     def leave_named(self, names: t.Sequence[str]) -> None:
         """Leaves the calls of these ops to PyTorch; see ops_named."""
         ops = ops_named(names)
-        self.leave({node: "the option `at` names it" for node in self._module.graph.nodes if node not in self.reasons and _op_of(node) in ops})
+        self.leave({node: "the option `at` names it" for node in self._module.graph.nodes if node not in self.reasons and op_of(node) in ops})
 
     def writes_arguments(self, node: torch.fx.Node) -> bool:
         """Returns True if it writes a tensor argument of the graph."""

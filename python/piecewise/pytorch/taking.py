@@ -256,7 +256,7 @@ class Taking:
             return _Taken(Call(imported, graph, prepared.compiled, hosted, prepared), rewritten, PartReport(graph, prepared.summary, read), warm)
         compiled = OnDevice(device, place, graph, sizes)
         of = imported, graph, compiled, hosted
-        call = self._piece(*of, static) if self._options.capture == "piecewise" else Call(*of)
+        call = self._piece(*of, static) if self._options.capture == "piecewise" and self._options.mode != "full" else Call(*of)
         return _Taken(call, rewritten, PartReport(graph, compiled.summary, read), warm)
 
     def _piece(self, imported: FxImport, graph: _piecewise.Graph, compiled: OnDevice, hosted: HostCalls, static: t.Container[int]) -> Piece:
@@ -264,9 +264,17 @@ class Taking:
         padding = Padding(imported, graph, static, self._options.sizes)
         if padding.why_exact:
             self._report.not_padded[padding.why_exact] = self._report.not_padded.get(padding.why_exact, 0) + 1
-        static_results = self._options.outputs == "static" and self._report.kind == "inference" and not self._inside
+        static_results = self._report.returns_static and not self._inside
         fixed = [i for i in imported.arguments.values() if i in static]
-        return Piece(imported, graph, compiled, hosted, padding=padding, static=fixed, static_results=static_results, report=self._report)
+        captured = self._options.mode != "full_decode_only"
+        return Piece(
+            *(imported, graph, compiled, hosted),
+            padding=padding,
+            static=fixed,
+            static_results=static_results,
+            captured=captured,
+            report=self._report,
+        )
 
     def _rewritten(self, imported: FxImport, engine: str) -> t.Tuple[_Rewritten, bool]:
         """Returns the graph to run, cached across processes, and whether it was already cached."""
