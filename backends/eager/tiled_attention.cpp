@@ -63,8 +63,8 @@ class TiledAttention {
   void run(std::int64_t plane, std::int64_t first, std::int64_t rows) {
     const std::int64_t key_plane =
         plane / sizes_.heads * sizes_.key_heads + plane % sizes_.heads / sizes_.group();
-    keys_ = &packed_.keys[static_cast<std::size_t>(key_plane)];
-    values_ = &packed_.values[static_cast<std::size_t>(key_plane)];
+    keys_ = packed_.keys.data() + key_plane;
+    values_ = packed_.values.data() + key_plane;
     first_ = first;
     masked_ = call_.operands.size() > 3 && call_.operands[3] != nullptr;
     if (masked_) mask_ = plane_of(call_.operand(3), plane, 2);

@@ -56,8 +56,8 @@ std::vector<Real> weighed(const Latents<Real>& x, const Real* q, const std::vect
   const std::int64_t turned = x.width - x.plain();
   Real largest = -INFINITY, total = 0;
   for (std::int64_t j = 0; j < keys; ++j) {
-    const Real* kv = &x.kv[static_cast<std::size_t>((first + j) * x.latent)];
-    const Real* pe = &x.pe[static_cast<std::size_t>((first + j) * x.turned)];
+    const Real* kv = x.kv.data() + (first + j) * x.latent;
+    const Real* pe = x.pe.data() + (first + j) * x.turned;
     Real dot = 0;
     for (std::int64_t r = 0; r < x.latent; ++r) dot += u[static_cast<std::size_t>(r)] * kv[r];
     for (std::int64_t d = 0; d < turned; ++d) dot += q[x.plain() + d] * pe[d];
@@ -98,7 +98,7 @@ Status latent_attention(Call& call) {
     const RowSpan& queries = keys->queries[s];
     for (std::int64_t row = queries.begin; row < queries.end; ++row) {
       for (std::int64_t head = 0; head < x.heads; ++head) {
-        const Real* q = &x.q[static_cast<std::size_t>((row * x.heads + head) * x.width)];
+        const Real* q = x.q.data() + (row * x.heads + head) * x.width;
         const std::vector<Real> o =
             weighed(x, q, seen_by_latents(x, q, head, up), keys->keys[s].begin,
                     keys->past(s) + row - queries.begin + 1);

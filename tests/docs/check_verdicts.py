@@ -30,7 +30,10 @@ made by `PW_UPDATE_GOLDEN=1 tests/docs/check_verdicts.py`, and a test compares i
 def pwr(*args):
     done = subprocess.run([BIN / "pwr", "--format", "json", *args], capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode in (0, 1), done.stderr
-    return json.loads(done.stdout)
+    try:
+        return json.loads(done.stdout)
+    except json.JSONDecodeError as error:
+        sys.exit(f"{' '.join(args)} prints no JSON: {error}\n{done.stderr}")
 
 
 def files():
