@@ -13,7 +13,10 @@ from pathlib import Path
 
 import numpy
 
-BIN = Path(os.environ.get("PW_BIN", "build/release/bin")).resolve()
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from ranks_test import BIN, OPTIONS, environment  # noqa: E402
+
 DATA = Path(os.environ.get("PW_SHARED_DATA") or "../shared/data") / "fx"
 ONE = DATA / "qwen2-1.5b.tp1.layer1.fx.txt"
 RANKS = [DATA / "qwen2-1.5b.tp2.rank0.layer1.fx.txt", DATA / "pairs/qwen2-1.5b.tp2.rank1.layer1.fx.txt"]
@@ -73,7 +76,7 @@ def write(path, weights, rows, begin, end):
 
 
 def called(*args):
-    done = subprocess.run([str(a) for a in args], capture_output=True, text=True, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    done = subprocess.run([str(a) for a in args], capture_output=True, text=True, check=False, env=environment())
     assert done.returncode == 0, f"{args[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 
@@ -96,11 +99,10 @@ def main():
         stats = called(BIN / "pwr", "opt", at("rank0.pwg"), "-r", "llm", "-p", "o2", "-D", "tp=2", "-D", "sp_tokens=16", "--stats")
         for rule, matches in (("sp_first_norm", 1), ("sp_norm", 2), ("gemm_reduce_scatter", 2)):
             assert re.search(rf"^ +\w+ +{rule} +{matches} ", stats, re.M), f"{rule} does not match {matches} times:\n{stats}"
-        options = ["--allow-run-as-root", "--oversubscribe", "--mca", "btl", "vader,self"]
         run = ["-r", "llm", "-p", "o2", "-D", "tp=2", "-D", "sp_tokens=16", "--weights", at("part.{rank}.st"), "--tokens", TOKENS]
         messages = called(
             "mpirun",
-            *options,
+            *OPTIONS,
             "-n",
             "2",
             BIN / "pwr",
