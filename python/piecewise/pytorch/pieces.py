@@ -105,11 +105,11 @@ class Piece(Call):
     def _compute(self, args, symbols, known):
         extents = self._padding.at(symbols, self._compiled.extents)
         padded_parts.count += extents is None or extents[1].symbols != symbols
-        if extents is None:
+        if extents is None or not self._captured:
             return super()._compute(args, symbols, known)
         exact, padded = extents
         with on_device(self._place):
-            recorded = self._recorded(args, padded) if self._captured and not is_recording(self._place) else None
+            recorded = None if is_recording(self._place) else self._recorded(args, padded)
             if recorded:
                 return recorded(args, exact, self._static_results, self._report)
         return super()._compute(args, symbols, known) if padded.symbols == symbols else self._launched(args, exact, padded)
