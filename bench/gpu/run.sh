@@ -5,7 +5,8 @@
 #   bench/gpu/run.sh prepare [sm_90]   build the programs and the Python module, compile the kernels, and pack all of it
 #                                      into build/gpu/bundle.tar.gz; needs NVRTC, but no device
 #   bench/gpu/run.sh [FOLDER]          run; replace the device's section of the pages in FOLDER or bench/results
-#   bench/gpu/run.sh host [FOLDER]     the same on the emulator, without times and time limits; FOLDER or build/gpu/host
+#   bench/gpu/run.sh host [FOLDER]     the same on the emulator, which needs a C++ compiler, without times and time limits;
+#                                      FOLDER or build/gpu/host
 #
 # A machine with a device needs the bundle, a CUDA driver, and Python 3.12 with PyTorch and transformers for the parts
 # that use them. PW_GPU_PYTHON names a Python 3.12, by default python3.12 for prepare and python3 on the device; PW_TORCH_PYTHON
@@ -142,7 +143,7 @@ run_all() {
   [ -f "$corpus" ] || corpus=../shared/peers/corpus/models.py
   if [ "$driver" = host ]; then small=(--past 4 --prompt 6 --seconds 1800); fi
   part gpu-tests 50 "$bin/test_gpu"
-  if [ $? = 77 ]; then note "no device"; exit 5; fi
+  if [ $? = 77 ]; then note "no device, or no C++ compiler for the emulator"; exit 5; fi
   torch_part torch-tests 60 tests/torch/device.py --corpus none
   torch_part inductor-rules 60 tests/torch/fused_models.py
   { echo "### Tests"; echo; verdicts torch-tests inductor-rules; } >"$work/torch.md"
