@@ -110,11 +110,12 @@ def uncaptured(count):
 
 
 def summary(report):
-    return (
-        f"PyTorch runs it: {report.refused}"
-        if report.refused
-        else f"{report.taken} of {report.ops} ops; {report.summary[0] if report.summary else ''}"
-    )
+    if report.refused:
+        return f"PyTorch runs it: {report.refused}"
+    notes = [f"{report.taken} of {report.ops} ops", *report.summary[:1]]
+    notes += [f"{report.captures} captured"] * (report.captures > 0)
+    notes += [f"{what}: {why}" for what, why in (("in parts", report.in_parts), ("not captured", report.not_captured)) if why]
+    return "; ".join(notes)
 
 
 def rewrites(done):
