@@ -228,24 +228,26 @@ class Process:
         theirs.close()
         self.rows = []
 
-    def read(self, until):
-        """Reads rows; without any by that time, the process is ended."""
+    def read(self, until, command=None):
+        """Reads rows, after a command; without any by that time, the process is ended."""
         try:
+            if command is not None:
+                self._pipe.send(command)
             if self._pipe.poll(max(0.0, until - time.time())):
                 self.rows = self._pipe.recv()
                 return
             why = "not finished in time"
-        except EOFError:
+        except (EOFError, ConnectionError):
             why = "its process ended early"
         self._process.kill()
+        self._process.join()
         for row in self.rows:
             row["note"] = f"{why}; {row.get('note', '')}"
         self.rows = self.rows or [{"way": "all", "note": why, "failed": True}]
 
     def time(self, until):
         if self._process.is_alive():
-            self._pipe.send("time")
-            self.read(until)
+            self.read(until, "time")
 
     def end(self):
         self._process.join(5)
