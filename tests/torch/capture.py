@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Captured calls of torch.compile on the emulated device: the same bits as launched calls, whatever the caller does between them.
 
-    capture.py [--corpus FILE] [--seed N] [--sequences N] [TEST …]
+    capture.py [--corpus FILE] [--seed N] [--sequences N] [--models [NAME …]] [--kinds KIND …] [TEST …]
 
 The corpus is that of compiled.py.
 """
@@ -36,7 +36,7 @@ from piecewise.pytorch.options import Options
 
 EMULATED = {"backend": "cuda", "driver": "host"}
 KINDS = ("torch", "piecewise", "parts")  # parts: with the mode `piecewise`
-SETTINGS = argparse.Namespace(seed=1, sequences=100)
+SETTINGS = argparse.Namespace(seed=1, sequences=100, models=("mlp", "swiglu", "nanogpt", "llama"), kinds=KINDS)
 
 LIBRARY = torch.library.Library("pw_capture_test", "DEF")
 LIBRARY.define("odd(Tensor x) -> Tensor")
@@ -745,12 +745,14 @@ class Sequences(Case):
 
 
 def of_corpus(models):
-    class Corpus(Case):
+    class Corpus(compiled.Training):
+        test_block = None
+
         def check(self, name, dynamic):
             """Compares launched and captured calls of a model, some of them with other sizes."""
             model, inputs, dims = models.R[name]()
             model.eval()
-            for kind in KINDS:
+            for kind in SETTINGS.kinds:
                 self.setUp()
                 launched, call = on_device(model, "none", dynamic), on_device(model, kind, dynamic)
                 for size in (None, 5, None, 5, None, 5, 2) if dynamic and dims else (None, None, None):
@@ -769,10 +771,19 @@ def of_corpus(models):
                 self.assertGreater(sum(graph.captures for graph in graphs), 0, name)
 
         def test_models(self):
-            for name in ("mlp", "swiglu", "nanogpt", "llama"):
+            for name in SETTINGS.models or models.R:
                 for dynamic in (False, True):
                     with self.subTest(model=name, dynamic=dynamic):
                         self.check(name, dynamic)
+
+        def test_training(self):
+            for name in ("mlp", "swiglu", "nanogpt", "llama"):
+                for kind in SETTINGS.kinds:
+                    with self.subTest(model=name, kind=kind):
+                        self.setUp()
+                        model, inputs, _ = models.R[name]()
+                        self.options = {**EMULATED, **captured_as(kind)}
+                        self.assertLessEqual(self.steps(model, inputs), compiled.CLOSE)
 
     return Corpus
 
@@ -782,9 +793,11 @@ def main():
     parser.add_argument("--corpus", type=Path, default=compiled.ROOT.parent / "shared/peers/corpus/models.py")
     parser.add_argument("--seed", type=int, default=SETTINGS.seed)
     parser.add_argument("--sequences", type=int, default=SETTINGS.sequences)
+    parser.add_argument("--models", nargs="*", default=SETTINGS.models, help="of the corpus; without a name: all")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="for the corpus")
     parser.add_argument("tests", nargs="*", metavar="TEST")
     arguments = parser.parse_args()
-    SETTINGS.seed, SETTINGS.sequences = arguments.seed, arguments.sequences
+    vars(SETTINGS).update(vars(arguments))
     warnings.filterwarnings("ignore")
     if arguments.corpus.exists():
         sys.path.insert(0, str(arguments.corpus.parent))
