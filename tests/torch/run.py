@@ -91,6 +91,7 @@ def main():
         [ROOT / "tests/torch/inductor.py"],
         [ROOT / "tests/torch/device.py", *corpus],
         [ROOT / "tests/torch/capture.py", *corpus],
+        [ROOT / "tests/torch/trees.py"],
         [ROOT / "tests/torch/frozen.py", *corpus],
         [ROOT / "tests/torch/writes.py"],
         [ROOT / "tests/torch/partial.py"],

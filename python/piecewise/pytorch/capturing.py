@@ -49,24 +49,6 @@ def static_inputs_of_backward(module: torch.fx.GraphModule) -> t.FrozenSet[int]:
     return frozenset(i for i, node in enumerate(module.graph.find_nodes(op="placeholder")) if node.meta.get("is_static_input", False))
 
 
-def captured_whole(
-    taken: t.Callable[[t.List[t.Any]], t.Any],
-    module: torch.fx.GraphModule,
-    why: str,
-    static: t.Container[int],
-    place: torch.device,
-    report: GraphReport,
-) -> t.Callable[..., t.Any]:
-    """Returns a compiled graph that is captured as the option `mode` demands. `why`: the reason against capturing it whole."""
-    mode = report.options.mode
-    if why:
-        in_parts = mode == "full_and_piecewise" and engine_of(report.options, place) == "cuda"
-        report.in_parts, report.not_captured = (why, "") if in_parts else ("", why)
-    if why or mode == "piecewise" or (mode == "full_and_piecewise" and isinstance(taken, Piece)):
-        return taken
-    return Captured(taken, static, written_arguments(module), place, report, exact=mode != "full", copied=not report.returns_static)
-
-
 class Capturing:
     """Captures the graphs of one function of Dynamo: if its forward graph is launched, so is its backward graph."""
 
@@ -83,7 +65,15 @@ class Capturing:
         place: torch.device,
         report: GraphReport,
     ) -> t.Callable[..., t.Any]:
-        """Returns a compiled graph that is captured, unless there is a reason against it: `why`."""
+        """Returns a compiled graph that is captured, as the options demand. `why`: the reason against capturing it whole."""
+        options = report.options
+        if options.capture == "piecewise":
+            in_parts = options.mode == "full_and_piecewise" and engine_of(options, place) == "cuda"
+            report.in_parts, report.not_captured = (why, "") if in_parts else ("", why)
+            if why or options.mode == "piecewise" or (in_parts and isinstance(taken, Piece)):
+                return taken
+            exact, copied = options.mode != "full", not report.returns_static
+            return Captured(taken, static, written_arguments(module), place, report, exact, copied)
         if report.kind == "backward" and self._launched:
             why = why or "its forward graph is launched"
         report.not_captured = why

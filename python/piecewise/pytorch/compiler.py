@@ -21,7 +21,7 @@ from _piecewise import Error
 
 from .borrowed import lent_threads
 from .calls import Checked
-from .capturing import Capturing, captured_whole, static_inputs_of_backward, why_launched
+from .capturing import Capturing, static_inputs_of_backward, why_launched
 from .counter import compilation_counter, note_model
 from .checks import keep_checks, with_eager_errors
 from .decompositions import decompositions, use_functional_ops
@@ -82,11 +82,9 @@ def _take(
     static = _static_of(report)
     why = _why_launched(options, module, static) if options.capture != "none" else ""
     call = Taking(session, rules, options, report).take(module, static)
-    fixed = static if report.kind != "backward" else static_inputs_of_backward(module)
-    if options.capture == "torch":
+    if options.capture != "none":
+        fixed = static if report.kind != "backward" else static_inputs_of_backward(module)
         call = capturing.wrap(call, module, why, fixed, device_of(module.graph), report)
-    elif options.capture == "piecewise":
-        call = captured_whole(call, module, why, fixed, device_of(module.graph), report)
     call = Checked(call, module, written_arguments(module)) if options.check else call
     return Served(call, min(static), report) if static else call
 
