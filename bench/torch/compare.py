@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compares models through torch.compile: eager, Inductor, ONNX Runtime and Piecewise in one process, with alternating calls.
 
-compare.py [--models NAME …] [--dtypes f32 bf16] [--threads N …] [--seconds S] [--open] [--output FILE]
-compare.py --profile […]                  a table of times by class of op, which names the largest loss of each model
+compare.py [--models NAME …] [--dtypes f32 bf16] [--threads N …] [--seconds S] [--output FILE]
+compare.py --profile [--frozen] […]       a table of times by class of op, which names the largest loss of each model
 
-Inductor and Piecewise may keep weights in a form of their own, as ONNX Runtime always does: Inductor's `freezing`, Piecewise's `frozen`; with --open neither
-does. Each model and number of threads has five processes: each peer's compilation with empty caches, each again with the caches of the first, and one with
-timed calls. --output keeps the parts of other processors. Exit codes: 0 ok, 1 numbers differ, 77 PyTorch is missing.
+Inductor and Piecewise are measured twice: as they are, and frozen, with weights in a form of their own, as ONNX Runtime always keeps them. Each model, dtype,
+and number of threads has five processes: each peer's compilation with empty caches, each again with the caches of the first, and one with timed calls. A page
+named by --output is written after each; of the part for this processor, other rows are kept, and so are other parts. A run of all models also compares pattern
+matchers. Exit codes: 0 ok, 1 numbers differ, 77 PyTorch is missing.
 """
 import argparse
 import datetime
@@ -25,8 +26,20 @@ sys.path.insert(0, str(ROOT / "tests/torch"))
 import op_classes  # noqa: E402
 from run import SKIPPED, torch_python  # noqa: E402
 
-NAMES = ["gpt2", "llama", "bert", "resnet50", "vit", "whisper"]  # by default
-SMALLER = ["llama_decode", "vit_tiny", "qwen3_moe", "mobilenetv3", "resnet18"]
+MODELS = ["gpt2", "llama", "bert", "resnet50", "vit", "whisper", "llama_decode", "vit_tiny", "qwen3_moe", "mobilenetv3", "resnet18"]
+TIMES = ["eager", "inductor", "inductor frozen", "onnxruntime", "piecewise", "piecewise frozen"]
+RATIOS = [
+    ("piecewise", "eager"),
+    ("piecewise", "inductor"),
+    ("piecewise frozen", "inductor frozen"),
+    ("piecewise frozen", "onnxruntime"),
+    ("piecewise frozen", "piecewise"),
+]
+COLUMNS = [
+    *("model", "dtype", "threads", "day", "ops taken", "eager", "Inductor", "frozen", "ONNX Runtime", "Piecewise", "frozen"),
+    *("× eager", "× Inductor", "frozen × frozen", "frozen × ONNX Runtime", "frozen × Piecewise"),
+    *("compile: Inductor", "Piecewise", "warm: Inductor", "Piecewise", "notes"),
+]
 WRONG = {"f32": 1e-3, "bf16": 3e-2}  # relative RMS error
 
 
@@ -50,10 +63,10 @@ def run(python, build, caches, *words):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def ratio(row, peer):
-    """Returns the peer's time divided by Piecewise's: above 1 Piecewise is faster."""
+def ratio(row, name, peer):
+    """Returns the peer's time divided by that of `name`: above 1 `name` is faster."""
     seconds = row.get("seconds", {})
-    return seconds[peer] / seconds["piecewise"] if peer in seconds and "piecewise" in seconds else None
+    return seconds[peer] / seconds[name] if peer in seconds and name in seconds else None
 
 
 def cell(value, form="{:.2f}"):
@@ -61,35 +74,63 @@ def cell(value, form="{:.2f}"):
 
 
 def line(row):
+    cells = [row["model"], row["dtype"], row["threads"], row["day"]]
     if "failed" in row:
-        return f"| {row['model']} | {row['dtype']} | {row['threads']} | {row['failed']} |" + " |" * 11
-    seconds, cold, warm = row["seconds"], row["cold"], row["warm"]
-    cells = [row["model"], row["dtype"], row["threads"], f"{row['taken']} of {row['ops']}"]
-    cells += [cell(seconds.get(peer) and seconds[peer] * 1e3, "{:.1f}") for peer in ("eager", "inductor", "onnxruntime", "piecewise")]
-    cells += [cell(ratio(row, peer)) for peer in ("eager", "inductor", "onnxruntime")]
-    cells += [cell(cold.get(peer), "{:.1f}") for peer in ("inductor", "piecewise")]
-    cells += [cell(warm.get(peer), "{:.1f}") for peer in ("inductor", "piecewise")]
+        return "| " + " | ".join(map(str, [*cells, row["failed"].replace("|", "/")])) + " |" * (len(COLUMNS) - len(cells))
+    cells.append(f"{row['taken']} of {row['ops']}")
+    cells += [cell(row["seconds"].get(peer) and row["seconds"][peer] * 1e3) for peer in TIMES]
+    cells += [cell(ratio(row, *names)) for names in RATIOS]
+    cells += [cell(row[state].get(peer), "{:.1f}") for state in ("cold", "warm") for peer in ("inductor", "piecewise")]
+    cells.append(row.get("notes", "").replace("|", "/"))
     return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def row_of(text):
+    """Returns the row that a line of a page shows, or None."""
+    cells = [one.strip() for one in text.strip().removeprefix("|").removesuffix("|").split("|")]
+    if len(cells) != len(COLUMNS) or not re.fullmatch(r"\d{4}-\d\d-\d\d", cells[3]):
+        return None
+    row = {"model": cells[0], "dtype": cells[1], "threads": int(cells[2]), "day": cells[3]}
+    counts = re.fullmatch(r"(\d+) of (\d+)", cells[4])
+    if not counts:
+        return row | {"failed": cells[4]}
+    numbers = [float(one) if one else None for one in cells[5:-1]]
+    times = {peer: ms / 1e3 for peer, ms in zip(TIMES, numbers) if ms is not None}
+    states = {state: dict(zip(("inductor", "piecewise"), numbers[at : at + 2])) for state, at in (("cold", -4), ("warm", -2))}
+    return row | {"taken": int(counts[1]), "ops": int(counts[2]), "seconds": times, "notes": cells[-1]} | states
+
+
+def key_of(row):
+    return row["dtype"], row["threads"], MODELS.index(row["model"]) if row["model"] in MODELS else len(MODELS), row["model"]
 
 
 def mean(values):
     values = [value for value in values if value]
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else 0
 
 
 def verdict(whole):
     """Returns the requirements on the counted rows, and whether they hold."""
-    least = min(whole, key=lambda row: ratio(row, "inductor") or math.inf, default=None)
-    of = {peer: mean(ratio(row, peer) for row in whole) or 0 for peer in ("inductor", "onnxruntime")}
-    slowest = ratio(least, "inductor") or 0 if least else 0
-    slowest_eager = min((ratio(row, "eager") or 0 for row in whole), default=0)
-    named = f" ({least['model']}, {least['dtype']}, {least['threads']} threads)" if least else ""
+
+    def least(what, bound, names):
+        row = min(whole, key=lambda row: ratio(row, *names) or math.inf)
+        return f"{what}, none below {bound}: {ratio(row, *names):.2f} ({row['model']}, {row['dtype']}, {row['threads']} threads)", ratio(row, *names) >= bound
+
+    def average(what, bound, names):
+        of = mean(ratio(row, *names) for row in whole)
+        return f"{what}, in the mean at least {bound}: {of:.3f}", of >= bound
+
+    compile_ratio = mean(row["cold"]["inductor"] / row["cold"]["piecewise"] for row in whole if all(row["cold"].values()))
+    eager, inductor, frozen, onnxruntime, itself = RATIOS
     requested = [
-        (f"{len({row['model'] for row in whole})} models count, of at least 5", len({row["model"] for row in whole}) >= 5),
-        (f"{of['inductor']:.3f} × Inductor, of at least 1.1", of["inductor"] >= 1.1),
-        (f"none below 0.95 × Inductor: {slowest:.2f}{named}", slowest >= 0.95),
-        (f"none below 1 × eager: {slowest_eager:.2f}", slowest_eager >= 1),
-        (f"{of['onnxruntime']:.3f} × ONNX Runtime, of at least 1", of["onnxruntime"] >= 1),
+        least("Piecewise × eager", 1, eager),
+        least("Piecewise × Inductor", 0.95, inductor),
+        average("Piecewise × Inductor", 1.1, inductor),
+        least("frozen × Inductor frozen", 0.95, frozen),
+        average("frozen × Inductor frozen", 1.1, frozen),
+        average("frozen × ONNX Runtime", 1, onnxruntime),
+        least("frozen × Piecewise", 0.97, itself),
+        (f"Inductor's compile time ÷ Piecewise's, in the mean at least 5: {compile_ratio:.2f}", compile_ratio >= 5),
     ]
     return [f"* {'holds' if holds else '**falls short**'}: {what}" for what, holds in requested]
 
@@ -111,36 +152,29 @@ def with_part(page, part):
     return (head + "".join(parts)).rstrip() + "\n"
 
 
-def table(rows, version, frozen):
+def table(rows, version):
     whole = [row for row in rows if "seconds" in row and row["taken"] >= 0.95 * row["ops"]]
     lines = [
         f"## {processor()}",
         "",
-        f"PyTorch {version}, {datetime.date.today()}. Random weights, batch 1; times of a call are medians of calls that",
-        "took turns, in ms; × is the peer's time over Piecewise's, so above 1 Piecewise is faster. Compile and warm are seconds to the first result, with empty",
-        "caches and with what an earlier process has left in them, each in a process of its own. "
-        + (
-            "All three keep weights in a form of their own: Inductor by its option `freezing`, Piecewise by `frozen`, ONNX Runtime always."
-            if frozen
-            else "Inductor and Piecewise read the weights at each call; ONNX Runtime keeps them in a form of its own."
-        ),
+        f"PyTorch {version}. Random weights, batch 1; times of a call are medians of calls that took turns, in ms. × is the peer's time over that of",
+        "Piecewise, so above 1 Piecewise is faster. Frozen: weights are kept in a form of the peer's own, by Inductor's option `freezing` and Piecewise's `frozen`; ONNX",
+        "Runtime always does so. Compile and warm are seconds to the first result, not frozen, with empty caches and with what an earlier process has left in",
+        "them, each in a process of its own.",
         "",
-        "| model | dtype | threads | ops taken | eager | Inductor | ONNX Runtime | Piecewise | × eager | × Inductor | × ONNX Runtime | compile: Inductor | Piecewise "
-        "| warm: Inductor | Piecewise |",
-        "|---" * 15 + "|",
+        "| " + " | ".join(COLUMNS) + " |",
+        "|---" * len(COLUMNS) + "|",
         *map(line, rows),
-        "",
-        f"Geometric means over the {len(whole)} rows with at least 95 % of the ops taken: "
-        + ", ".join(f"{cell(mean(ratio(row, peer) for row in whole))} × {peer}" for peer in ("eager", "inductor", "onnxruntime"))
-        + f"; compile {cell(mean(row['cold']['inductor'] / row['cold']['piecewise'] for row in whole))} × Inductor's speed.",
     ]
-    lines += ["", *verdict(whole)]
-    for row in rows:
-        if row.get("left"):
-            lines.append(f"\n{row['model']}: left to PyTorch: {', '.join(f'{n} × {op}' for op, n in row['left'].items())}")
-        if row.get("onnxruntime"):
-            lines.append(f"\n{row['model']}: ONNX Runtime: {row['onnxruntime']}")
+    if whole:
+        lines += ["", f"Of the {len(whole)} rows with at least 95 % of the ops taken:", "", *verdict(whole)]
     return "\n".join(lines) + "\n"
+
+
+def rows_of(page):
+    """Returns the rows of the part of a page for this processor."""
+    part = next((part for part in re.split(r"^(?=## )", page, flags=re.M) if part.startswith(f"## {processor()}\n")), "")
+    return [row for row in map(row_of, part.splitlines()) if row]
 
 
 def profile(python, arguments, requested):
@@ -148,7 +182,7 @@ def profile(python, arguments, requested):
     rows = []
     with tempfile.TemporaryDirectory() as caches:
         for words in requested:
-            rows.append(run(python, arguments.build, caches, *words, "0", "0" if arguments.open else "1", "profile"))
+            rows.append(run(python, arguments.build, caches, *words, "profile", *(["frozen"] if arguments.frozen else [])))
             if "failed" in rows[-1]:
                 print(f"{words[0]}: {rows[-1]['failed']}", file=sys.stderr)
     text = op_classes.table([row for row in rows if "failed" not in row])
@@ -158,14 +192,30 @@ def profile(python, arguments, requested):
     return 1 if any("failed" in row for row in rows) else 0
 
 
+def measured(python, arguments, words):
+    """Returns the row of a model, dtype, and number of threads."""
+    with tempfile.TemporaryDirectory() as caches:
+        cold, warm = ({peer: run(python, arguments.build, caches, *words, peer).get("seconds") for peer in ("inductor", "piecewise")} for _ in range(2))
+        row = {"model": words[0], "dtype": words[1], "threads": int(words[2]), "day": str(datetime.date.today()), "cold": cold, "warm": warm}
+        return row | run(python, arguments.build, caches, *words, str(arguments.seconds)) | {"threads": row["threads"]}
+
+
+def matchers(python, build):
+    """Returns the part of the page on pattern matching, and whether the bench ran."""
+    with tempfile.TemporaryDirectory() as caches:
+        words = [str(python), str(ROOT / "bench/torch/matcher.py")]
+        done = subprocess.run(words, env=environment_of(build, caches, "1"), capture_output=True, text=True)
+    return "## Pattern matching\n\n" + (done.stdout or done.stderr[-200:]), done.returncode == 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", choices=NAMES + SMALLER)
+    parser.add_argument("--models", nargs="+", choices=MODELS)
     parser.add_argument("--dtypes", nargs="+", default=["f32"], choices=list(WRONG))
-    parser.add_argument("--profile", action="store_true", help="print times by class of op instead; by default of the smaller models too")
+    parser.add_argument("--profile", action="store_true", help="print times by class of op instead")
+    parser.add_argument("--frozen", action="store_true", help="the profile of frozen models")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--seconds", type=float, default=30, help="of calls, for a model and number of threads")
-    parser.add_argument("--open", action="store_true", help="nobody but ONNX Runtime keeps weights in a form of its own")
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
     parser.add_argument("--env", type=Path, default=ROOT / "build/torch-env")
     parser.add_argument("--base", default="/usr/bin/python3")
@@ -175,31 +225,27 @@ def main():
     if python is None:
         print(f"SKIPPED: no PyTorch: {version}", file=sys.stderr)
         return SKIPPED
-    names = arguments.models or (NAMES + SMALLER if arguments.profile else NAMES)
+    names = arguments.models or MODELS
     requested = [(name, dtype, str(threads)) for threads in arguments.threads for dtype in arguments.dtypes for name in names]
     if arguments.profile:
         return profile(python, arguments, requested)
-    rows, wrong = [], []
-    for name, dtype, threads in requested:
-        with tempfile.TemporaryDirectory() as caches:
-            words = (name, dtype, threads, str(arguments.seconds), "0" if arguments.open else "1")
-            cold, warm = (
-                {peer: run(python, arguments.build, caches, *words, peer).get("seconds") for peer in ("inductor", "piecewise")} for _ in range(2)
-            )
-            row = {"model": name, "dtype": dtype, "threads": threads, "cold": cold, "warm": warm} | run(python, arguments.build, caches, *words)
-        rows.append(row)
+    page = arguments.output.read_text(encoding="utf-8") if arguments.output and arguments.output.exists() else "# Models through torch.compile\n\n"
+    rows, wrong = rows_of(page), []
+    for words in requested:
+        row = measured(python, arguments, words)
         print(line(row), file=sys.stderr, flush=True)
-        wrong += [f"{name}: {peer} is {error:.2g} from eager" for peer, error in row.get("error", {}).items() if not error < WRONG[dtype]]
-    text = table(rows, version, not arguments.open)
-    with tempfile.TemporaryDirectory() as caches:
-        matcher = [str(python), str(ROOT / "bench/torch/matcher.py")]
-        done = subprocess.run(matcher, env=environment_of(arguments.build, caches, "1"), capture_output=True, text=True)
-    matching = "## Pattern matching\n\n" + (done.stdout or done.stderr[-200:])
-    wrong += ["matcher.py"] if done.returncode else []
-    print(text + "\n" + matching)
-    if arguments.output:
-        page = arguments.output.read_text(encoding="utf-8") if arguments.output.exists() else "# Models through torch.compile\n\n"
-        arguments.output.write_text(with_part(with_part(page, text), matching), encoding="utf-8")
+        wrong += [f"{row['model']}: {peer} is {error:.2g} from eager" for peer, error in row.get("error", {}).items() if not error < WRONG[row["dtype"]]]
+        rows = sorted([one for one in rows if key_of(one) != key_of(row)] + [row], key=key_of)
+        page = with_part(page, table(rows, version))
+        if arguments.output:
+            arguments.output.write_text(page, encoding="utf-8")
+    print(table(rows, version))
+    if not arguments.models:
+        matching, matched = matchers(python, arguments.build)
+        print(matching)
+        wrong += [] if matched else ["matcher.py"]
+        if arguments.output:
+            arguments.output.write_text(with_part(page, matching), encoding="utf-8")
     for one in wrong:
         print(f"WRONG: {one}", file=sys.stderr)
     return 1 if wrong else 0

@@ -1,9 +1,10 @@
 """Runs one model on one number of threads: compiled by each peer, called in turns. Prints a line of JSON.
 
-one.py MODEL DTYPE THREADS SECONDS FROZEN [PEER | profile]
+one.py MODEL DTYPE THREADS SECONDS
+one.py MODEL DTYPE THREADS PEER            only compile with inductor or piecewise, in a fresh process
+one.py MODEL DTYPE THREADS profile [frozen]    print times by class of op instead
 
-DTYPE: f32 or bf16. FROZEN, 1 or 0: whether Inductor and Piecewise may keep weights in a form of their own, as ONNX Runtime does. PEER, inductor or piecewise:
-only compile with that one, in a fresh process. profile: print times by class of op instead.
+DTYPE: f32 or bf16. `frozen`, and a peer named so: weights are kept in a form of the peer's own, by Inductor's `freezing` and Piecewise's `frozen`.
 """
 import json
 import os
@@ -20,13 +21,16 @@ from op_classes import profiled  # noqa: E402
 
 from piecewise import pytorch as front  # noqa: E402
 
+PEERS = ["inductor", "inductor frozen", "piecewise", "piecewise frozen"]
 
-def compiled(model, x, backend, frozen):
-    """Returns the compiled function, and the seconds to its first result."""
+
+def compiled(model, x, peer):
+    """Returns the function compiled by "inductor", "piecewise", or one of them with " frozen", and the seconds to its first result."""
     start = time.perf_counter()
-    options = {"frozen": True} if frozen and backend == "piecewise" else None
+    backend, _, frozen = peer.partition(" ")
+    options = {"freezing" if backend == "inductor" else "frozen": True} if frozen else None
     function = torch.compile(model, backend=backend, dynamic=False, options=options)
-    with torch._inductor.config.patch(freezing=frozen and backend == "inductor"):
+    with torch._inductor.config.patch(freezing=peer == "inductor frozen"):  # Dynamo reads it before the options apply
         function(x)
     return function, time.perf_counter() - start
 
@@ -34,7 +38,6 @@ def compiled(model, x, backend, frozen):
 def by_onnxruntime(model, x, threads):
     import onnxruntime
 
-    start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.onnx")
         torch.onnx.export(model, (x,), path, dynamo=True, verbose=False)
@@ -44,7 +47,7 @@ def by_onnxruntime(model, x, threads):
     name = session.get_inputs()[0].name
     function = lambda x: torch.from_numpy(session.run(None, {name: x.numpy()})[0])  # noqa: E731
     function(x)
-    return function, time.perf_counter() - start
+    return function
 
 
 def in_turns(functions, x, seconds):
@@ -59,8 +62,34 @@ def in_turns(functions, x, seconds):
     return {name: sorted(taken)[len(taken) // 2] for name, taken in times.items()}
 
 
+def profile(model, x, frozen):
+    torch._inductor.config.cpp.enable_kernel_profile = True
+    functions = {"eager": model}
+    for backend in ("inductor", "piecewise"):
+        functions[backend], _ = compiled(model, x, backend + frozen)
+    return {"profile": profiled(functions, x)}
+
+
+def measured(model, x, threads, seconds):
+    """Returns what was compiled, how far each peer's result is from eager PyTorch's, and the medians of the calls."""
+    out, notes, functions = {}, [], {"eager": model}
+    for peer in PEERS:
+        functions[peer], _ = compiled(model, x, peer)
+        if peer == "piecewise":
+            (report,) = front.report(functions[peer]) if len(front.graphs()) == 1 else (front.graphs()[0],)
+            out |= {"ops": report.ops, "taken": report.taken}
+            notes += ["left to PyTorch: " + ", ".join(f"{n} × {op}" for op, n in report.left.items())] if report.left else []
+    try:
+        functions["onnxruntime"] = by_onnxruntime(model, x, threads)
+    except Exception as why:
+        notes.append(f"ONNX Runtime: {type(why).__name__}: {(str(why).splitlines() or [''])[0][:100]}")
+    want = model(x).double()
+    out["error"] = {name: ((f(x).double() - want).norm() / want.norm()).item() for name, f in functions.items()}
+    return out | {"notes": "; ".join(notes), "seconds": in_turns(functions, x, seconds)}
+
+
 def main():
-    name, dtype, threads, seconds, frozen = *sys.argv[1:3], int(sys.argv[3]), float(sys.argv[4]), sys.argv[5] == "1"
+    name, dtype, threads, what = *sys.argv[1:3], int(sys.argv[3]), sys.argv[4]
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     model, x = MODELS[name]()
@@ -68,29 +97,13 @@ def main():
     if dtype == "bf16":
         model, x = model.bfloat16(), x.bfloat16() if x.is_floating_point() else x
     out = {"model": name, "dtype": dtype, "threads": threads}
-    functions, compile_seconds = {"eager": model}, {}
-    profile = sys.argv[6:] == ["profile"]
-    torch._inductor.config.cpp.enable_kernel_profile = profile
-    peers = ["inductor", "piecewise"] if profile else sys.argv[6:] or ["inductor", "piecewise"]
     with torch.no_grad():
-        for peer in peers:
-            functions[peer], compile_seconds[peer] = compiled(model, x, peer, frozen)
-        if profile:
-            print(json.dumps(out | {"profile": profiled(functions, x)}))
-            return
-        if len(peers) == 1:
-            print(json.dumps({"seconds": compile_seconds[peers[0]]}))
-            return
-        (report,) = front.report(functions["piecewise"]) if len(front.graphs()) == 1 else (front.graphs()[0],)
-        out["ops"], out["taken"], out["left"] = report.ops, report.taken, report.left
-        out["summary"] = report.summary[0] if report.summary else report.refused
-        try:
-            functions["onnxruntime"], compile_seconds["onnxruntime"] = by_onnxruntime(model, x, threads)
-        except Exception as why:
-            out["onnxruntime"] = f"{type(why).__name__}: {(str(why).splitlines() or [''])[0][:160]}"
-        want = model(x).double()
-        out["error"] = {n: ((f(x).double() - want).norm() / want.norm()).item() for n, f in functions.items()}
-        out["seconds"] = in_turns(functions, x, seconds)
+        if what == "profile":
+            out |= profile(model, x, " frozen" if "frozen" in sys.argv[5:] else "")
+        elif what in PEERS:
+            out["seconds"] = compiled(model, x, what)[1]
+        else:
+            out |= measured(model, x, threads, float(what))
     print(json.dumps(out))
 
 
