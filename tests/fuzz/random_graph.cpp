@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backends/eager/eager.hpp"
+#include "graph/compare/canonical.hpp"
 
 namespace pw::test {
 namespace {
@@ -35,6 +36,7 @@ class OneGraph {
     const std::size_t wanted = 1 + below(8);
     for (std::size_t tries = 0; nodes_ < wanted && tries < 60; ++tries) add_node();
     add_outputs();
+    settle_numbers(graph_);  // as in a graph that was read
     if (!graph_ops_.empty() && !once_in(4)) made_.cut = graph_ops_[below(graph_ops_.size())];
     return std::move(made_);
   }
