@@ -14,7 +14,6 @@ import datetime
 import json
 import math
 import os
-import platform
 import re
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/torch"))
 import op_classes  # noqa: E402
+from pages import part_of, processor, with_part  # noqa: E402
 from run import SKIPPED, torch_python  # noqa: E402
 
 MODELS = ["gpt2", "llama", "bert", "resnet50", "vit", "whisper", "llama_decode", "vit_tiny", "qwen3_moe", "mobilenetv3", "resnet18"]
@@ -96,7 +96,7 @@ def row_of(text):
         return row | {"failed": cells[4]}
     numbers = [float(one) if one else None for one in cells[5:-1]]
     times = {peer: ms / 1e3 for peer, ms in zip(TIMES, numbers) if ms is not None}
-    states = {state: dict(zip(("inductor", "piecewise"), numbers[at : at + 2])) for state, at in (("cold", -4), ("warm", -2))}
+    states = {state: dict(zip(("inductor", "piecewise"), numbers[at : at + 2])) for state, at in (("cold", 11), ("warm", 13))}
     return row | {"taken": int(counts[1]), "ops": int(counts[2]), "seconds": times, "notes": cells[-1]} | states
 
 
@@ -114,7 +114,10 @@ def verdict(whole):
 
     def least(what, bound, names):
         row = min(whole, key=lambda row: ratio(row, *names) or math.inf)
-        return f"{what}, none below {bound}: {ratio(row, *names):.2f} ({row['model']}, {row['dtype']}, {row['threads']} threads)", ratio(row, *names) >= bound
+        return (
+            f"{what}, none below {bound}: {ratio(row, *names):.2f} ({row['model']}, {row['dtype']}, {row['threads']} threads)",
+            ratio(row, *names) >= bound,
+        )
 
     def average(what, bound, names):
         of = mean(ratio(row, *names) for row in whole)
@@ -133,23 +136,6 @@ def verdict(whole):
         (f"Inductor's compile time ÷ Piecewise's, in the mean at least 5: {compile_ratio:.2f}", compile_ratio >= 5),
     ]
     return [f"* {'holds' if holds else '**falls short**'}: {what}" for what, holds in requested]
-
-
-def processor():
-    """Returns the name, family, and model of the processor, and the number of cores."""
-    words = dict(map(str.strip, line.split(":", 1)) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)
-    numbers = ", ".join(f"{key} {words[name]}" for key, name in (("family", "cpu family"), ("model", "model")) if name in words)
-    name = words.get("model name", platform.machine())
-    return f"{name}{f' ({numbers})' if numbers else ''}, {os.cpu_count()} cores"
-
-
-def with_part(page, part):
-    """Returns a page with a part, in place of the part with the same title if there is one."""
-    head, *parts = re.split(r"^(?=## )", page, flags=re.M)
-    title = part.partition("\n")[0]
-    at = next((i for i, one in enumerate(parts) if one.partition("\n")[0] == title), len(parts))
-    parts[at : at + 1] = [part.rstrip() + "\n\n"]
-    return (head + "".join(parts)).rstrip() + "\n"
 
 
 def table(rows, version):
@@ -173,8 +159,7 @@ def table(rows, version):
 
 def rows_of(page):
     """Returns the rows of the part of a page for this processor."""
-    part = next((part for part in re.split(r"^(?=## )", page, flags=re.M) if part.startswith(f"## {processor()}\n")), "")
-    return [row for row in map(row_of, part.splitlines()) if row]
+    return [row for row in map(row_of, part_of(page, processor()).splitlines()) if row]
 
 
 def profile(python, arguments, requested):
@@ -195,7 +180,9 @@ def profile(python, arguments, requested):
 def measured(python, arguments, words):
     """Returns the row of a model, dtype, and number of threads."""
     with tempfile.TemporaryDirectory() as caches:
-        cold, warm = ({peer: run(python, arguments.build, caches, *words, peer).get("seconds") for peer in ("inductor", "piecewise")} for _ in range(2))
+        cold, warm = (
+            {peer: run(python, arguments.build, caches, *words, peer).get("seconds") for peer in ("inductor", "piecewise")} for _ in range(2)
+        )
         row = {"model": words[0], "dtype": words[1], "threads": int(words[2]), "day": str(datetime.date.today()), "cold": cold, "warm": warm}
         return row | run(python, arguments.build, caches, *words, str(arguments.seconds)) | {"threads": row["threads"]}
 
@@ -234,7 +221,9 @@ def main():
     for words in requested:
         row = measured(python, arguments, words)
         print(line(row), file=sys.stderr, flush=True)
-        wrong += [f"{row['model']}: {peer} is {error:.2g} from eager" for peer, error in row.get("error", {}).items() if not error < WRONG[row["dtype"]]]
+        wrong += [
+            f"{row['model']}: {peer} is {error:.2g} from eager" for peer, error in row.get("error", {}).items() if not error < WRONG[row["dtype"]]
+        ]
         rows = sorted([one for one in rows if key_of(one) != key_of(row)] + [row], key=key_of)
         page = with_part(page, table(rows, version))
         if arguments.output:

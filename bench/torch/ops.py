@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Measures each core overload of PyTorch as a compiled function of one call, with eager PyTorch as the baseline, and prints a table.
 
-    ops.py [--only TEXT] [--least RATIO] [--sizes small,medium,large] [--dtype float32] [--seconds S]
+    ops.py [--only TEXT] [--least RATIO] [--sizes small,medium,large] [--dtype float32] [--seconds S] [--output FILE]
 
 A row has one overload with one form of its arguments. A ratio is the CPU time of the compiled call over that of eager's call: medians of calls in turns, on
-one thread. `extra` is the largest difference of a small call in microseconds, which is mostly the fixed cost of a compiled call. Overloads that fail are
-listed with their errors.
+one thread. `extra` is the largest difference of a small call in microseconds, which is mostly the fixed cost of a compiled call. A ratio above 2 has a reason;
+exit code 1 if one has none, or if an overload fails, which is listed with its error.
 """
 import argparse
 import collections
+import datetime
 import math
 import pathlib
 import sys
@@ -18,6 +19,7 @@ import warnings
 warnings.filterwarnings("ignore")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "torch"))
 import torch  # noqa: E402
+from pages import processor, with_part  # noqa: E402
 from core_ops import NAMED, core_overloads  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 from torch.utils._pytree import tree_flatten, tree_unflatten  # noqa: E402
@@ -33,6 +35,15 @@ UNARY = (
 )
 BINARY = "add atan2 div eq fmod ge gt le logical_and logical_or logical_xor lt maximum minimum mul ne pow remainder sub"
 COMPARED = "add div eq fmod ge gt le lt mul ne pow remainder sub"
+
+
+PAGE = """# Core overloads of PyTorch
+
+The CPU time of a compiled call over that of eager PyTorch's call, by `bench/torch/ops.py`. Below 1 Piecewise is faster.
+
+"""
+MOST = 2  # times eager's CPU time
+REASONS = {}  # by the start of a row's name
 
 
 class Samples:
@@ -277,22 +288,39 @@ def measured(call, seconds):
     return [sorted(kept)[len(kept) // 2] for kept in taken]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="overloads whose names have this text")
-    parser.add_argument("--least", type=float, default=0, help="print rows with a ratio of at least this")
-    parser.add_argument("--sizes", default=",".join(SIZES), help="some of small, medium, and large")
-    parser.add_argument("--dtype", default="float32", help="dtype of the floating tensors")
-    parser.add_argument("--seconds", type=float, default=0.1, help="of calls, for each form and size")
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    core = core_overloads()
+def reason_of(name, ratios, extra, fixed):
+    """Returns why a row exceeds MOST: "" if it does not, None if nobody has stated it."""
+    larger = max((ratio for size, ratio in ratios.items() if size != "small"), default=0)
+    if max(ratios.values()) <= MOST:
+        return ""
+    if larger <= MOST and extra <= 2 * fixed:
+        return "the fixed cost of a call"
+    return next((why for start, why in REASONS.items() if name.startswith(start)), None)
+
+
+def table(rows, extra, sizes, dtype, least):
+    """Returns the lines of the table, and the rows whose reason nobody has stated."""
+    fixed = sorted(extra.values())[len(extra) // 2] if "small" in sizes and extra else 0
+    lines = [f"| op ({dtype}) | {' | '.join(sizes)} | extra, µs | reason |", f"|---|{'---:|' * (len(sizes) + 1)}---|"]
+    open_rows = []
+    for name, ratios in sorted(rows.items(), key=lambda row: -max(ratio for size, ratio in row[1].items() if size != "small" or len(row[1]) == 1)):
+        why = reason_of(name, ratios, extra[name], fixed)
+        if why is None:
+            open_rows.append(name)
+        if max(ratios.values()) >= least:
+            cells = " | ".join(f"{ratios[size]:.2f}" if size in ratios else "–" for size in sizes)
+            lines.append(f"| `{name}` | {cells} | {extra[name]:.0f} | {'**none stated**' if why is None else why} |")
+    if fixed:
+        lines += ["", f"The median of `extra`, {fixed:.0f} µs, is the fixed cost of a call."]
+    return lines, open_rows
+
+
+def measure(arguments, core):
+    """Returns the ratios of each form by size, the extra microseconds of its small call, and the errors of what failed."""
     rows, failed, extra = collections.defaultdict(dict), {}, {}
-    sizes = arguments.sizes.split(",")
-    for size in sizes:
+    for size in arguments.sizes.split(","):
         torch.manual_seed(0)
-        forms = Samples(SIZES[size], getattr(torch, arguments.dtype), core).forms
-        for name, call in forms.items():
+        for name, call in Samples(SIZES[size], getattr(torch, arguments.dtype), core).forms.items():
             if arguments.only not in name:
                 continue
             try:
@@ -301,17 +329,38 @@ def main():
                 extra[name] = max(extra.get(name, 0), (compiled - eager) * 1e6 if size == "small" else 0)
             except Exception as why:
                 failed[f"{name} ({size})"] = f"{type(why).__name__}: {(str(why).splitlines() or [''])[0]}"
-    print(f"| op ({arguments.dtype}) | {' | '.join(sizes)} | extra, µs |\n|---|{'---:|' * (len(sizes) + 1)}")
-    for name, ratios in sorted(rows.items(), key=lambda row: -max(ratio for size, ratio in row[1].items() if size != "small" or len(row[1]) == 1)):
-        if max(ratios.values()) >= arguments.least:
-            print(f"| `{name}` | {' | '.join(f'{ratios[size]:.2f}' if size in ratios else '–' for size in sizes)} | {extra[name]:.0f} |")
+    return rows, extra, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="overloads whose names have this text")
+    parser.add_argument("--least", type=float, default=0, help="print rows with a ratio of at least this")
+    parser.add_argument("--sizes", default=",".join(SIZES), help="some of small, medium, and large")
+    parser.add_argument("--dtype", default="float32", help="dtype of the floating tensors")
+    parser.add_argument("--seconds", type=float, default=0.1, help="of calls, for each form and size")
+    parser.add_argument("--output", type=pathlib.Path, help="a page, of which the part for this processor is replaced")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    core = core_overloads()
+    rows, extra, failed = measure(arguments, core)
+    lines, open_rows = table(rows, extra, arguments.sizes.split(","), arguments.dtype, arguments.least)
     covered = {name.partition(" ")[0] for name in rows}
+    lines.append("")
     for name in sorted(core):
         if arguments.only in name and name not in covered:
-            print(f"not measured: {name}" + (f": {NAMED[name]}" if name in NAMED else ": its result is a number" if ".sym_" in name else ""))
-    for name, why in failed.items():
-        print(f"failed: {name}: {why}")
+            lines.append(f"* not measured: {name}" + (f": {NAMED[name]}" if name in NAMED else ": its result is a number" if ".sym_" in name else ""))
+    lines += [f"* failed: {name}: {why}" for name, why in failed.items()]
+    print("\n".join(lines))
+    if arguments.output:
+        page = arguments.output.read_text(encoding="utf-8") if arguments.output.exists() else PAGE
+        sizes = ", ".join(f"{size} {SIZES[size]:,}" for size in arguments.sizes.split(","))
+        head = f"## {processor()}\n\nPyTorch {torch.__version__}, {datetime.date.today()}. Elements of the first tensor, about: {sizes}.\n\n"
+        arguments.output.write_text(with_part(page, head + "\n".join(lines)), encoding="utf-8")
+    for name in open_rows:
+        print(f"more than {MOST} × eager, for no stated reason: {name}", file=sys.stderr)
+    return 1 if open_rows or failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
