@@ -358,7 +358,11 @@ class ProgramReader {
       const std::int64_t how = PW_TRY(kind.integer());
       if (how != kKeyword && (how != kPositional || !call.keywords.empty()))
         return kind.wrong("arguments must be positional (1), followed by keyword arguments (2)");
-      if (how == kKeyword) call.keywords.push_back(PW_TRY(PW_TRY(input.member("name")).text()));
+      if (how == kKeyword) {
+        const Part name = PW_TRY(input.member("name"));
+        call.keywords.push_back(PW_TRY(name.text()));
+        if (call.keywords.back().empty()) return name.wrong("a keyword argument needs a name");
+      }
       call.args.push_back(PW_TRY(read_argument(PW_TRY(input.member("arg")), call.span, take)));
     }
     return {};

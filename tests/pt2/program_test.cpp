@@ -457,6 +457,8 @@ TEST_CASE("pt2: a mistake in a call is reported with the call's place", "[pt2]")
   CHECK(refused_program(call_of(argument(tensor("x"), "k") + "," + argument(tensor("x")))) ==
         "PW0531 " + at +
             "/inputs/1/kind: arguments must be positional (1), followed by keyword arguments (2)");
+  CHECK(refused_program(call_of(R"({"name":"","arg":)" + tensor("x") + R"(,"kind":2})")) ==
+        "PW0531 " + at + "/inputs/0/name: a keyword argument needs a name");
   ProgramText program = call_of(argument(tensor("x")));
   program.nodes += "," + node("import os; f", "", "", "g");
   CHECK(refused_program(program) ==

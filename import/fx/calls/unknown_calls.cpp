@@ -23,7 +23,7 @@ std::string op_name(std::string_view target) {
 /// Returns the schema's argument for an operand; null if the call does not fit the schema.
 const Schema::Argument* argument_of(const Schema& schema, const Skeleton& call,
                                     std::size_t operand) {
-  if (call.keywords[operand].empty()) {
+  if (operand < call.positions.size()) {
     const std::size_t at = call.positions[operand];
     return at < schema.arguments.size() ? &schema.arguments[at] : nullptr;
   }

@@ -18,8 +18,8 @@ namespace pw::fx {
 struct Skeleton {
   std::vector<Value> operands;  ///< tensors, in order
   AttributeList attributes;
-  std::vector<std::string> keywords;   ///< of each operand; empty: it is positional
-  std::vector<std::size_t> positions;  ///< of each operand that has no keyword
+  std::vector<std::string> keywords;   ///< of each operand; empty for positional ones
+  std::vector<std::size_t> positions;  ///< of each positional operand; these come first
   std::string text;                    ///< `%0, None, %1, mask = $mask`
   bool plain = true;                   ///< operands and attributes alone determine the call
 };
