@@ -50,7 +50,7 @@ class Compiler {
     ClassReport entry{piece_class.name, piece_class.members.size(), piece_class.splitting, {}};
     class_ = &entry;
     Graph graph = pieces.pieces[piece_class.members.front()].graph.compact();
-    take_apart(graph, [&](NodeId n, const std::string& reason) {
+    decompose(graph, [&](NodeId n, const std::string& reason) {
       entry.nodes.push_back({std::string(graph.node_name(n)), graph.op_of(n).name,
                              ReportKind::parts, std::nullopt, reason});
     });
@@ -141,7 +141,7 @@ bool has_kernel(const Op& op) {
          find_collective(op.primitive) != nullptr;
 }
 
-void take_apart(Graph& graph, const std::function<void(NodeId, const std::string&)>& note) {
+void decompose(Graph& graph, const std::function<void(NodeId, const std::string&)>& note) {
   for (NodeId n : graph.order()) take_one_apart(graph, n, 0, note);
 }
 

@@ -88,7 +88,7 @@ struct CompileReport {
 
 /// Inlines the ops whose bodies are not row programs, recursively. `note` receives each node and
 /// the reason before it is replaced.
-void take_apart(Graph& graph, const std::function<void(NodeId, const std::string& reason)>& note);
+void decompose(Graph& graph, const std::function<void(NodeId, const std::string& reason)>& note);
 
 /// Compiles the pieces. It never fails as a whole: failures are in the report.
 CompileReport compile_pieces(const StitchedGraph& pieces, const CompileOptions& options,

@@ -92,7 +92,7 @@ class ProgramMaker {
         driver_(driver),
         options_(options),
         chain_([this](ValueId v) { return root(v); }, driver.arch(), graph_.context()) {
-    take_apart(graph_, [](NodeId, const std::string&) {});
+    decompose(graph_, [](NodeId, const std::string&) {});
     graph_.erase_dead();
     units_ = rows::group_rows(graph_, options.grouping);
     exact_ = rows::any_decides(units_);

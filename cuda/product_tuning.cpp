@@ -206,7 +206,7 @@ TuneReport tune_products(const StitchedGraph& pieces, const std::string& tokens_
   ProductTuner tuner(tokens_symbol, options, nvrtc, out);
   for (const PieceClass& c : pieces.classes) {
     Graph graph = pieces.pieces[c.members.front()].graph.compact();
-    take_apart(graph, [](NodeId, const std::string&) {});
+    decompose(graph, [](NodeId, const std::string&) {});
     graph.erase_dead();
     for (const FoundProduct& found : tensor_products_of(graph)) tuner.add(graph, found);
   }

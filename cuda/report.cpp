@@ -50,7 +50,7 @@ std::string shape(const Kernel& k) {
 std::string summary(const CompileReport& report) {
   using NodeKind = NodeReport::Kind;
   std::string out =
-      fmt::format("Nodes of the classes: {} in kernels, {}, {}, {}, {} taken apart, {} opaque.\n",
+      fmt::format("Nodes of the classes: {} in kernels, {}, {}, {}, {} decomposed, {} opaque.\n",
                   report.count(NodeKind::kernel), pw::counted(report.count(NodeKind::view), "view"),
                   pw::counted(report.count(NodeKind::literal), "literal"),
                   pw::counted(report.count(NodeKind::library), "library call"),
@@ -73,7 +73,7 @@ std::string_view name(NodeReport::Kind kind) {
     case NodeReport::Kind::view: return "view";
     case NodeReport::Kind::literal: return "literal";
     case NodeReport::Kind::library: return "library call";
-    case NodeReport::Kind::parts: return "taken apart";
+    case NodeReport::Kind::parts: return "decomposed";
     case NodeReport::Kind::opaque: return "opaque";
   }
   return "";

@@ -164,7 +164,7 @@ std::vector<NotStreamed> all_not_streamed(const StitchedGraph& stitched, const P
   const Symbols symbols = symbols_at(plan, tokens);
   for (const PieceClass& c : stitched.classes) {
     Graph piece = stitched.pieces[c.members.front()].graph.compact();
-    take_apart(piece, [](NodeId, const std::string&) {});
+    decompose(piece, [](NodeId, const std::string&) {});
     for (const FoundProduct& found : tensor_products_of(piece)) {
       const auto rows = piece.context().dims.evaluate(found.product.rows, symbols);
       if (!rows || *rows <= kFewRows) continue;

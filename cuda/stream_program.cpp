@@ -36,7 +36,7 @@ ProgramOptions program_options(const Driver& driver, const std::vector<Symbols>&
 /// Returns true if a kernel of the graph would clamp a bad index that PyTorch reports.
 bool checks_operands(const Graph& graph) {
   Graph parts = graph;
-  take_apart(parts, [](NodeId, const std::string&) {});
+  decompose(parts, [](NodeId, const std::string&) {});
   rows::GroupingOptions grouping;
   grouping.checks = true;
   const auto units = rows::group_rows(parts, grouping);

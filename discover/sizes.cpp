@@ -56,10 +56,10 @@ class Sizes {
       for (DimId dim : context.types[type].shape) {
         const std::int64_t size = context.dims.value(dim).value_or(0);
         std::vector<std::size_t>& atoms = axes.emplace_back();
-        const auto apart = parts.find(size);
+        const auto found = parts.find(size);
         if (size == 1) continue;  // broadcasts: stays
         for (std::int64_t part :
-             apart == parts.end() ? std::vector<std::int64_t>{size} : apart->second) {
+             found == parts.end() ? std::vector<std::int64_t>{size} : found->second) {
           atoms.push_back(values_.size());
           values_.push_back(part);
         }

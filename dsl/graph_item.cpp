@@ -243,11 +243,11 @@ class GraphBuilder {
 
   /// Returns the statement of a node; the graph, for a node that refinement made of an unknown op.
   [[nodiscard]] Span statement_of(NodeId node) const {
-    const auto behind = std::upper_bound(
+    const auto next = std::upper_bound(
         statements_.begin(), statements_.end(), node.index,
         [](std::size_t index, const auto& statement) { return index < statement.first; });
-    const bool written = behind != statements_.begin() && node.index < written_nodes_;
-    return written ? std::prev(behind)->second : item_.span;
+    const bool written = next != statements_.begin() && node.index < written_nodes_;
+    return written ? std::prev(next)->second : item_.span;
   }
 
   void poison(const std::string& name) { poisoned_.insert(name); }

@@ -11,7 +11,7 @@
 #include "dsl/check/check.hpp"
 #include "dsl/embedded_rules.hpp"
 #include "dsl/graph_formats.hpp"
-#include "dsl/names_apart.hpp"
+#include "dsl/library_conflicts.hpp"
 #include "dsl/syntax/draft.hpp"
 #include "dsl/syntax/suggest.hpp"
 #include "dsl/used_file.hpp"
@@ -25,7 +25,7 @@ constexpr std::string_view kLibraryOps = "<library>/ops";
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
 /// Returns the first place where `use "path"` in a file of this name is searched.
-std::string beside(const std::string& user, const std::string& path) {
+std::string sibling_path(const std::string& user, const std::string& path) {
   return (fs::path(user).parent_path() / path).lexically_normal().generic_string();
 }
 
@@ -100,7 +100,7 @@ class Loader {
 
   Result<RuleSet> finish(OpBodies bodies = OpBodies::checked) {
     if (has_errors(out_)) return tl::unexpected<Diagnostics>(std::move(out_));
-    keep_names_apart(*context_, files_, all_uses(), out_);
+    resolve_library_conflicts(*context_, files_, all_uses(), out_);
     if (has_errors(out_)) return tl::unexpected<Diagnostics>(std::move(out_));
     auto rules = check_files(context_, std::move(files_), roots_, bodies);
     Diagnostics& found = rules ? rules->warnings : rules.error();
@@ -111,7 +111,7 @@ class Loader {
   Draft finish_draft() {
     Draft draft;
     Diagnostics found;
-    keep_names_apart(*context_, files_, all_uses(), found);
+    resolve_library_conflicts(*context_, files_, all_uses(), found);
     draft.rules = check_files(context_, std::move(files_), roots_, found, &draft.types);
     for (std::size_t i = 0; i < roots_.size(); ++i)
       if (roots_[i]) infer_graph_types(context_, draft.rules.files[i], draft.types);
@@ -254,7 +254,7 @@ std::vector<std::string> library_names() {
 
 UsedFile find_used(const std::string& user, const std::string& path) {
   if (user.starts_with(kNoFile)) return {"", embedded_file(path)};
-  const std::string near = beside(user, path);
+  const std::string near = sibling_path(user, path);
   std::error_code error;
   if (near.starts_with(kLibrary)) {
     if (const EmbeddedFile* file = embedded_file(near.substr(kLibrary.size()))) return {"", file};

@@ -26,7 +26,7 @@ std::uint32_t number_of(std::uint32_t id) { return id & (kNumbers - 1); }
 
 }  // namespace
 
-NameParts take_apart(std::string_view text) {
+NameParts name_parts(std::string_view text) {
   NameParts parts;
   std::size_t begin = 0;
   while (begin < text.size() && !is_digit(text[begin])) ++begin;
@@ -42,13 +42,13 @@ NameParts take_apart(std::string_view text) {
 
 bool is_name_pattern(std::string_view before, std::string_view after) {
   const std::string zero = with_zero(before, after);
-  const NameParts parts = take_apart(zero);
+  const NameParts parts = name_parts(zero);
   return parts.numbered() && parts.before == before && parts.after == after;
 }
 
 /// Adds a pattern; nothing if the text has no number, or if the table of patterns is full.
 std::optional<std::uint32_t> ValueNames::add_pattern(Patterns& patterns, std::string_view text) {
-  const NameParts parts = take_apart(text);
+  const NameParts parts = name_parts(text);
   if (!parts.numbered()) return std::nullopt;
   const std::hash<std::string_view> hash;
   const std::uint64_t h = combine(hash(parts.before), hash(parts.after));

@@ -28,7 +28,7 @@ struct NameParts {
       kNumbers;  ///< not a valid number: too large, written with leading zeros, or no digits
   [[nodiscard]] bool numbered() const { return number < kNumbers; }
 };
-[[nodiscard]] NameParts take_apart(std::string_view name);
+[[nodiscard]] NameParts name_parts(std::string_view name);
 /// Returns true if names with a number between these texts are split into a pattern.
 [[nodiscard]] bool is_name_pattern(std::string_view before, std::string_view after);
 

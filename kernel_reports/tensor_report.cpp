@@ -20,7 +20,7 @@ class TensorReporter {
 
   void add(const Graph& piece, std::size_t members) {
     Graph graph = piece.compact();
-    take_apart(graph, [](NodeId, const std::string&) {});
+    decompose(graph, [](NodeId, const std::string&) {});
     graph.erase_dead();
     uses_ = members;
     for (const std::string& arch : request_.archs) {

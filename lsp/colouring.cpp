@@ -125,9 +125,9 @@ std::vector<TypeHint> type_hints(const DocumentView& view, std::uint32_t begin, 
   for (std::uint32_t i = 0; i < all.size(); ++i) {
     const Mention& m = all[i];
     if (m.kind != MentionKind::name || !m.declares || m.end < begin || m.begin > end) continue;
-    const std::string_view behind = std::string_view(view.text->text).substr(m.end);
-    const std::size_t next = behind.find_first_not_of(" \t");
-    if (next != std::string_view::npos && (behind[next] == ':' || behind[next] == '.')) continue;
+    const std::string_view rest = std::string_view(view.text->text).substr(m.end);
+    const std::size_t next = rest.find_first_not_of(" \t");
+    if (next != std::string_view::npos && (rest[next] == ':' || rest[next] == '.')) continue;
     if (const auto type = view.type_of({view.text.get(), i}))
       out.push_back({view.text->lines.place(m.end, view.workspace.unit), ": " + *type});
   }

@@ -88,13 +88,13 @@ class Completing {
     end_ = std::max(begin_, use.end - (view_.text->text[use.end - 1] == '"' ? 1u : 0u));
     std::error_code error;
     const auto folder = std::filesystem::path(view_.text->name).parent_path();
-    std::vector<std::string> beside;
+    std::vector<std::string> siblings;
     for (std::filesystem::directory_iterator it(folder, error), last; !error && it != last;
          it.increment(error))
       if (it->path().extension() == ".pwr" && it->path().generic_string() != view_.text->name)
-        beside.push_back(it->path().filename().string());
-    std::sort(beside.begin(), beside.end());
-    for (const std::string& name : beside) put(name, kFile, "next to this file", "1");
+        siblings.push_back(it->path().filename().string());
+    std::sort(siblings.begin(), siblings.end());
+    for (const std::string& name : siblings) put(name, kFile, "next to this file", "1");
     for (const std::string& name : library_names())
       if (name.ends_with(".pwr")) put(name, kFile, "of the library", "2");
   }

@@ -46,12 +46,12 @@ Status take_passes(const LoadedRules& rules, const ExploreRequest& request, Expl
                                    [&](const Strategy& each) { return each.label == name; });
     out.passes.push_back(part != parts.end() ? *part : *PW_TRY(find_strategy(rules.set, name)));
   }
-  bool behind = false;
+  bool after = false;
   for (const Strategy& part : parts) {
     if (named(part))
-      behind = true;
+      after = true;
     else
-      (behind ? out.last : out.first).parts.push_back(part);
+      (after ? out.last : out.first).parts.push_back(part);
   }
   return {};
 }

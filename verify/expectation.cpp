@@ -250,8 +250,8 @@ Verdict judge_values(const ast::Expectation& expectation, std::string_view name,
     const double x = load(a.dtype(), a.data(), i), y = load(b.dtype(), b.data(), i);
     if (std::isfinite(x)) magnitude = std::max(magnitude, std::fabs(x));
     if (!std::isfinite(x) && ((std::isnan(x) && std::isnan(y)) || x == y)) continue;
-    const double apart = distance(a.dtype(), a.data(), b.dtype(), b.data(), i);
-    difference = std::max(difference, std::isnan(apart) ? INFINITY : apart);
+    const double gap = distance(a.dtype(), a.data(), b.dtype(), b.data(), i);
+    difference = std::max(difference, std::isnan(gap) ? INFINITY : gap);
   }
   if (difference <= expectation.within * magnitude) return std::nullopt;
   return failed(expectation,

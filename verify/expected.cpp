@@ -61,11 +61,11 @@ ExpectedCheck measured(const std::string& name, const TensorView& got, const Ten
       out.not_finite += a == e || (std::isnan(a) && std::isnan(e)) ? 0 : 1;
       continue;
     }
-    const double apart = distance(got.dtype, got.data, expected.dtype, expected.data, i);
-    out.largest = std::max(out.largest, apart);
-    out.outside += apart > allowed.absolute + allowed.relative * std::fabs(e) ? 1 : 0;
+    const double gap = distance(got.dtype, got.data, expected.dtype, expected.data, i);
+    out.largest = std::max(out.largest, gap);
+    out.outside += gap > allowed.absolute + allowed.relative * std::fabs(e) ? 1 : 0;
     squares += e * e;
-    errors += apart * apart;
+    errors += gap * gap;
     ++finite;
   }
   if (finite > 0) {

@@ -119,9 +119,9 @@ std::string reason_of(const OutputCheck& check, const NumericLimits& limits) {
   if (check.more_steps > 0)
     return fmt::format("{} of {} elements are more than one fp8 step apart", check.more_steps,
                        check.count);
-  if (static_cast<double>(check.one_step) > limits.apart * static_cast<double>(check.count)) {
+  if (static_cast<double>(check.one_step) > limits.one_step * static_cast<double>(check.count)) {
     return fmt::format("{} of {} elements are one fp8 step apart, more than {} %", check.one_step,
-                       check.count, 100 * limits.apart);
+                       check.count, 100 * limits.one_step);
   }
   // A NaN fails.
   if (!(check.after_error <= check.bound))

@@ -17,7 +17,7 @@ namespace pw {
 struct NumericLimits {
   double factor = 1.5;
   double ulps = 1;
-  double apart = 0.01;  ///< share of quantized elements one step off
+  double one_step = 0.01;  ///< share of quantized elements one step off
 };
 
 struct OutputCheck {

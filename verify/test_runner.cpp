@@ -22,8 +22,8 @@ namespace {
 Result<Graph> graph_of(const RuleSet& rules, const ast::Test& test, const std::string& file) {
   if (!test.graph.empty()) return build_graph(rules.context, test.graph.front());
   const std::size_t slash = file.rfind('/');
-  const bool beside = !test.file.starts_with("/") && slash != std::string::npos;
-  const std::string path = beside ? file.substr(0, slash + 1) + test.file : test.file;
+  const bool relative = !test.file.starts_with("/") && slash != std::string::npos;
+  const std::string path = relative ? file.substr(0, slash + 1) + test.file : test.file;
   auto graph = load_graph(rules.context, path);
   OwnFolders own;
   own.add_file(file);

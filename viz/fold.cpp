@@ -365,19 +365,19 @@ void find_none_equal(Folding& folding) {
 }
 
 /// Draws the first of equal sibling groups.
-void fold_beside(const std::vector<Unit>& sequence, Folding& folding) {
+void fold_siblings(const std::vector<Unit>& sequence, Folding& folding) {
   std::map<std::uint32_t, std::uint32_t> drawn;  // by the group that they are equal to
   for (const Unit& unit : sequence) {
     if (!unit.group) continue;
     Group& group = folding.groups[unit.index];
     group.drawn_as = drawn.try_emplace(group.same_as, unit.index).first->second;
-    folding.groups[group.drawn_as].beside.push_back(unit.index);
+    folding.groups[group.drawn_as].siblings.push_back(unit.index);
   }
 }
 
 void fold_equal(Folding& folding) {
-  fold_beside(folding.sequence, folding);
-  for (const Group& group : folding.groups) fold_beside(group.sequence, folding);
+  fold_siblings(folding.sequence, folding);
+  for (const Group& group : folding.groups) fold_siblings(group.sequence, folding);
   for (std::uint32_t at = 0; at < folding.drawn_as.size(); ++at) folding.drawn_as[at] = at;
   // From the inside out: nodes of a further copy are drawn as their counterparts in the first.
   for (std::size_t i = folding.groups.size(); i-- > 0;) {

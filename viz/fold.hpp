@@ -28,7 +28,7 @@ struct Group {  ///< a piece, a layer, a run between splitting ops, or a module 
   std::vector<std::uint32_t> copies =
       {};                            ///< for a first group: all groups equal to it, itself included
   std::uint32_t drawn_as = kNobody;  ///< the first of its equal siblings
-  std::vector<std::uint32_t> beside =
+  std::vector<std::uint32_t> siblings =
       {};  ///< for such a first sibling: all of them, itself included
 };
 

@@ -24,7 +24,7 @@ std::string name_in(const Folding& folding, const Group& group) {
 }
 
 std::string names_of(const Folding& folding, const Group& group) {
-  const auto& copies = group.beside;
+  const auto& copies = group.siblings;
   const auto name = [&](std::size_t i) { return name_in(folding, folding.groups[copies[i]]); };
   if (copies.size() == 1) return name(0);
   if (copies.size() == 2) return name(0) + ", " + name(1);
@@ -93,7 +93,7 @@ class Composer {
       Cluster cluster;
       cluster.kind = group.kind;
       cluster.parent = parent;
-      cluster.copies = group.beside.size();
+      cluster.copies = group.siblings.size();
       cluster.title = (cluster.copies > 1 ? "×" + std::to_string(cluster.copies) + " " : "") +
                       clean(names_of(folding_, group)) + state_of(group.kind);
       cluster.tooltip = clean(copies_text(group));
@@ -105,14 +105,14 @@ class Composer {
     constexpr std::size_t kMost = 64;
     std::string text =
         grouped_digits(group.nodes.size()) + (group.nodes.size() == 1 ? " node" : " nodes");
-    if (group.beside.size() > 1)
+    if (group.siblings.size() > 1)
       text += " in each of";
     else
       text += " in";
-    for (std::size_t i = 0; i < group.beside.size() && i < kMost; ++i)
-      text += (i == 0 ? " " : ", ") + folding_.groups[group.beside[i]].name;
-    if (group.beside.size() > kMost)
-      text += " and " + grouped_digits(group.beside.size() - kMost) + " more";
+    for (std::size_t i = 0; i < group.siblings.size() && i < kMost; ++i)
+      text += (i == 0 ? " " : ", ") + folding_.groups[group.siblings[i]].name;
+    if (group.siblings.size() > kMost)
+      text += " and " + grouped_digits(group.siblings.size() - kMost) + " more";
     return text;
   }
 
@@ -218,7 +218,7 @@ class Composer {
     box.lines = {shorten(scene_.clusters[cluster].title),
                  grouped_digits(group.nodes.size()) +
                      (group.nodes.size() == 1 ? " node" : " nodes") +
-                     (group.beside.size() > 1 ? " each" : "")};
+                     (group.siblings.size() > 1 ? " each" : "")};
     box.tooltip = scene_.clusters[cluster].tooltip;
     box.cluster = cluster;
     box.node = at;

@@ -107,7 +107,7 @@ struct CpuBackend::State {
   }
   RunCall special(const Graph& graph, NodeId n, KernelTable table,
                   std::shared_ptr<const cpu::ConstantParts>& parts) const;
-  bool take_apart(Graph& graph, const std::vector<rows::RunUnit>& units);
+  bool decompose(Graph& graph, const std::vector<rows::RunUnit>& units);
   std::vector<rows::RunUnit> grouped(Graph& graph);
   void note(const std::string& op, const std::string& reason) {
     ++fallbacks[{op, reason}];
@@ -138,14 +138,14 @@ bool only_layout(const Graph& graph, const rows::RunUnit& unit) {
 
 /// Replaces ops that have a body but no row program by their bodies, as `eager` does, because their
 /// parts may fit. Returns false if there are none.
-bool CpuBackend::State::take_apart(Graph& graph, const std::vector<rows::RunUnit>& units) {
+bool CpuBackend::State::decompose(Graph& graph, const std::vector<rows::RunUnit>& units) {
   bool changed = false;
   for (const rows::RunUnit& unit : units) {
     if (unit.kind != rows::RunUnit::Kind::opaque) continue;
     const NodeId n = unit.nodes.front();
     const std::string op = graph.op_of(n).name;
     if (!graph.op_of(n).has_body() || packed(graph, n).valid() || !inline_node(graph, n)) continue;
-    note(op, "taken apart: " + unit.why.reason);
+    note(op, "decomposed: " + unit.why.reason);
     changed = true;
   }
   return changed;
@@ -158,7 +158,7 @@ std::vector<rows::RunUnit> CpuBackend::State::grouped(Graph& graph) {
   grouping.checks = true;
   grouping.wide_rows = true;
   std::vector<rows::RunUnit> units = rows::group_rows(graph, grouping);
-  for (int round = 0; round < kRounds && take_apart(graph, units); ++round) {
+  for (int round = 0; round < kRounds && decompose(graph, units); ++round) {
     graph.erase_dead();
     units = rows::group_rows(graph, grouping);
   }

@@ -27,12 +27,12 @@ struct Split {
 
 Split split_of(const Call& call, const Extents& extents, std::size_t first) {
   const std::size_t axis = call.axis("dim", 0, static_cast<std::int64_t>(extents.size()));
-  const std::size_t behind = axis + call.operands.size() - first;
+  const std::size_t after = axis + call.operands.size() - first;
   Split out;
   for (std::size_t i = 0; i < extents.size(); ++i) {
     (i < axis ? out.outer : out.block) *= extents[i];
-    if (i >= behind) out.inner *= extents[i];
-    if (i >= axis && i < behind) out.indexed.push_back(extents[i]);
+    if (i >= after) out.inner *= extents[i];
+    if (i >= axis && i < after) out.indexed.push_back(extents[i]);
   }
   return out;
 }
@@ -327,9 +327,9 @@ Status set_each(const Call& call, const Indices& all, const Array& values, const
 Array spread(const Call& call, const Array& x, const Array& values) {
   const std::size_t axis = call.axis("dim", 0, x.rank());
   Extents extents = common_extents(call, 2);
-  const auto behind = x.extents.begin() + static_cast<std::ptrdiff_t>(axis);
-  extents.insert(extents.begin(), x.extents.begin(), behind);
-  extents.insert(extents.end(), behind + static_cast<std::ptrdiff_t>(call.operands.size() - 2),
+  const auto after = x.extents.begin() + static_cast<std::ptrdiff_t>(axis);
+  extents.insert(extents.begin(), x.extents.begin(), after);
+  extents.insert(extents.end(), after + static_cast<std::ptrdiff_t>(call.operands.size() - 2),
                  x.extents.end());
   return contiguous(
       {values.dtype, extents, broadcast_strides(values, extents), values.data, values.owner});

@@ -44,8 +44,8 @@ std::string help_row(const std::string& name, const std::string& meaning, std::s
   if (meaning.empty()) return out + "\n";
   const std::size_t last = out.rfind('\n') + 1;
   const std::size_t used = count_characters(std::string_view(out).substr(last));
-  const bool beside = used + 2 <= names;
-  out += beside ? std::string(names - used, ' ') : "\n" + std::string(names, ' ');
+  const bool same_line = used + 2 <= names;
+  out += same_line ? std::string(names - used, ' ') : "\n" + std::string(names, ' ');
   return out + wrapped(meaning, width - names, names) + "\n";
 }
 

@@ -104,9 +104,9 @@ std::optional<std::int64_t> AccessPlan::distance(const GroupRead& group, const C
   };
   if (take(*a, loop.chunk) != group.width || take(*b, other.chunk) != group.width)
     return std::nullopt;
-  const std::int64_t apart = a->constant - b->constant;
-  if (a->factors != b->factors || apart % group.width != 0) return std::nullopt;
-  return apart / group.width;
+  const std::int64_t difference = a->constant - b->constant;
+  if (a->factors != b->factors || difference % group.width != 0) return std::nullopt;
+  return difference / group.width;
 }
 
 /// Every coefficient but the chunk's, and the constant, must be a multiple of two groups, so that

@@ -14,8 +14,8 @@ bool states_direction(std::string_view reference) {
   for (const std::string_view direction : {"[forward", "[backward"}) {
     const std::size_t at = reference.find(direction);
     if (at == std::string_view::npos) continue;
-    const std::string_view behind = reference.substr(at + direction.size());
-    if (behind.starts_with(']') || behind.starts_with('_')) return true;
+    const std::string_view rest = reference.substr(at + direction.size());
+    if (rest.starts_with(']') || rest.starts_with('_')) return true;
   }
   return false;
 }

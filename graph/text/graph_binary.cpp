@@ -105,10 +105,10 @@ class BinaryWriter {
     for (const auto& [key, value] : context.attributes[id]) {
       const auto* text_of = std::get_if<std::string>(&value);
       rest += fmt::format("{} = ", context.strings.text(key));
-      if (words == nullptr && text_of != nullptr && take_apart(*text_of).numbered()) {
+      if (words == nullptr && text_of != nullptr && name_parts(*text_of).numbered()) {
         words = text_of;
         it->second.attribute = text(context.strings.text(key));
-        const NameParts parts = take_apart(*words);
+        const NameParts parts = name_parts(*words);
         rest += quote(parts.before) + " " + quote(parts.after);
       } else {
         rest += context.attributes.print(value);
@@ -173,7 +173,7 @@ class BinaryWriter {
     return words_of(words, binary::kMostPatterns / 2);
   }
   std::uint32_t words_of(std::string_view words, std::size_t most_patterns) {
-    const NameParts parts = take_apart(words);
+    const NameParts parts = name_parts(words);
     if (!parts.numbered()) return text(words);
     const std::pair key(text(parts.before), text(parts.after));
     auto found = patterns_.find(key);

@@ -8,7 +8,7 @@ namespace pw {
 NameId NumberedNames::intern(std::string_view name) {
   // A number this far from the known ones would let a small file create a large table.
   constexpr std::size_t kNear = 64, kTimes = 4;
-  const NameParts parts = take_apart(name);
+  const NameParts parts = name_parts(name);
   if (!parts.numbered()) return intern_whole(name);
   const std::uint32_t i = pattern_of(parts);
   Pattern& pattern = patterns_[i];

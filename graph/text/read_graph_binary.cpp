@@ -245,7 +245,7 @@ class BinaryReader {
     const Words called = PW_TRY(words(name));
     ValueNames& names = context_->value_names;
     if (called.pattern == kNone) {
-      const NameParts parts = take_apart(called.before);
+      const NameParts parts = name_parts(called.before);
       if (called.before.empty() ||
           (parts.numbered() &&
            known_patterns_.contains({std::string(parts.before), std::string(parts.after)})))

@@ -281,20 +281,20 @@ ModelValues lower_tile(OnnxCall& c) {
   const std::vector<std::int64_t> repeats = c.integers(1);
   if (repeats.size() != shape.size()) throw GiveUp{"the number of repeats differs from the rank"};
   // Each axis gets one before it, which is expanded; then the two become one.
-  Shape apart, wide, out;
+  Shape inserted, wide, out;
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    apart.insert(apart.end(), {c.dims().constant(1), shape[i]});
+    inserted.insert(inserted.end(), {c.dims().constant(1), shape[i]});
     wide.insert(wide.end(), {c.dims().constant(repeats[i]), shape[i]});
     out.push_back(c.dims().mul(c.dims().constant(repeats[i]), shape[i]));
   }
-  return {c.result(c.reshape(c.expand(c.reshape(c.tensor(0), apart), wide), out))};
+  return {c.result(c.reshape(c.expand(c.reshape(c.tensor(0), inserted), wide), out))};
 }
 
 // ---- padding
 
 /// Padding of one axis before and after; negative: elements are removed.
 struct AxisPad {
-  std::int64_t front = 0, behind = 0;
+  std::int64_t before = 0, after = 0;
 };
 
 fx::Value pad_with(OnnxCall& c, const fx::Value& x, std::size_t axis, AxisPad pad,
@@ -306,9 +306,9 @@ fx::Value pad_with(OnnxCall& c, const fx::Value& x, std::size_t axis, AxisPad pa
     shape[axis] = c.dims().constant(count);
     if (count > 0) parts.push_back(c.expand(fill, shape));
   };
-  block(pad.front);
+  block(pad.before);
   parts.push_back(x);
-  block(pad.behind);
+  block(pad.after);
   return parts.size() == 1 ? x : c.op("cat", parts, {{"dim", static_cast<std::int64_t>(axis)}});
 }
 
@@ -326,9 +326,9 @@ fx::Value pad_by_places(OnnxCall& c, const fx::Value& x, std::size_t axis, AxisP
                         const std::string& mode) {
   const std::int64_t size = c.extents({c.type(x).shape[axis]})[0];
   if (size == 0) throw GiveUp{"an empty axis cannot be padded in this mode"};
-  for (const std::int64_t count : {size, pad.front, pad.behind}) check_made(count);
+  for (const std::int64_t count : {size, pad.before, pad.after}) check_made(count);
   std::vector<std::int64_t> places;
-  for (std::int64_t at = -pad.front; at < size + pad.behind; ++at)
+  for (std::int64_t at = -pad.before; at < size + pad.after; ++at)
     places.push_back(shown_place(at, size, mode));
   const auto count = static_cast<std::int64_t>(places.size());
   return c.op("index", {x, c.constant(stored(DType::i64, {count}, places))},
@@ -336,11 +336,11 @@ fx::Value pad_by_places(OnnxCall& c, const fx::Value& x, std::size_t axis, AxisP
 }
 
 fx::Value cropped(OnnxCall& c, const fx::Value& x, std::size_t axis, AxisPad& pad) {
-  const AxisPad less{std::max<std::int64_t>(-pad.front, 0), std::max<std::int64_t>(-pad.behind, 0)};
-  pad = {std::max<std::int64_t>(pad.front, 0), std::max<std::int64_t>(pad.behind, 0)};
-  if (less.front == 0 && less.behind == 0) return x;
-  const DimId end = c.dims().sub(c.type(x).shape[axis], c.dims().constant(less.behind));
-  return c.slice(x, axis, c.dims().constant(less.front), end);
+  const AxisPad less{std::max<std::int64_t>(-pad.before, 0), std::max<std::int64_t>(-pad.after, 0)};
+  pad = {std::max<std::int64_t>(pad.before, 0), std::max<std::int64_t>(pad.after, 0)};
+  if (less.before == 0 && less.after == 0) return x;
+  const DimId end = c.dims().sub(c.type(x).shape[axis], c.dims().constant(less.after));
+  return c.slice(x, axis, c.dims().constant(less.before), end);
 }
 
 ModelValues lower_pad(OnnxCall& c) {
@@ -363,10 +363,10 @@ ModelValues lower_pad(OnnxCall& c) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::size_t axis = axis_in(axes[i], rank);
     AxisPad pad{pads[i], pads[axes.size() + i]};
-    for (const std::int64_t count : {pad.front, pad.behind})
+    for (const std::int64_t count : {pad.before, pad.after})
       check_made(std::max(count, -(count + 1)));
     x = cropped(c, x, axis, pad);
-    if (pad.front == 0 && pad.behind == 0) continue;
+    if (pad.before == 0 && pad.after == 0) continue;
     x = mode == "constant" ? pad_with(c, x, axis, pad, fill) : pad_by_places(c, x, axis, pad, mode);
   }
   return {c.result(x)};
@@ -406,11 +406,11 @@ ModelValues lower_depth_to_space(OnnxCall& c) {
     throw GiveUp{"its operand is not of rank 4, or the block size is invalid"};
   Dims& d = c.dims();
   const DimId b = d.constant(block), depth = d.div(s[1], d.constant(block * block));
-  const Shape apart =
+  const Shape inserted =
       crd ? Shape{s[0], depth, b, b, s[2], s[3]} : Shape{s[0], b, b, depth, s[2], s[3]};
   const fx::Value x =
-      c.permute(c.reshape(c.tensor(0), apart), crd ? std::vector<std::size_t>{0, 1, 4, 2, 5, 3}
-                                                   : std::vector<std::size_t>{0, 3, 4, 1, 5, 2});
+      c.permute(c.reshape(c.tensor(0), inserted), crd ? std::vector<std::size_t>{0, 1, 4, 2, 5, 3}
+                                                      : std::vector<std::size_t>{0, 3, 4, 1, 5, 2});
   return {c.result(c.reshape(x, {s[0], depth, d.mul(s[2], b), d.mul(s[3], b)}))};
 }
 

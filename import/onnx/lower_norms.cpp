@@ -134,13 +134,13 @@ ModelValues lower_group_norm(OnnxCall& c) {
     throw GiveUp{"its rank is below 3, num_groups is below 1, or stash_type is not f32"};
   const DimId g = c.dims().constant(groups), part = c.dims().div(shape[1], g),
               one = c.dims().constant(1);
-  Shape apart = shape;
-  apart[1] = part;
-  apart.insert(apart.begin() + 1, g);
+  Shape grouped = shape;
+  grouped[1] = part;
+  grouped.insert(grouped.begin() + 1, g);
   const Normed n =
-      normed(c, c.reshape(x, apart), axes_from(2, apart.size()), c.real("epsilon", 1e-5f));
+      normed(c, c.reshape(x, grouped), axes_from(2, grouped.size()), c.real("epsilon", 1e-5f));
   const auto wide = [&](std::size_t i) {
-    Shape to(apart.size(), one);
+    Shape to(grouped.size(), one);
     to[1] = g;
     if (c.version() >= 21) to[2] = part;
     return c.reshape(in_f32(c, c.tensor(i)), to);

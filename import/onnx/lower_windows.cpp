@@ -11,9 +11,9 @@ namespace {
 
 /// Parameters of the axes after batch and channels.
 struct Windows {
-  std::vector<std::int64_t> kernel, stride, dilation, front, behind;
+  std::vector<std::int64_t> kernel, stride, dilation, before, after;
   bool ceil = false;
-  [[nodiscard]] bool even() const { return front == behind; }
+  [[nodiscard]] bool even() const { return before == after; }
 };
 
 std::int64_t reach_of(const Windows& w, std::size_t i) {
@@ -38,8 +38,8 @@ void pad_same(OnnxCall& c, Windows& w, const Shape& extents, bool more_in_front)
                          windows = (size + w.stride[i] - 1) / w.stride[i];
       all = std::max<std::int64_t>((windows - 1) * w.stride[i] + reach_of(w, i) - size, 0);
     }
-    w.front[i] = more_in_front ? all - all / 2 : all / 2;
-    w.behind[i] = all - w.front[i];
+    w.before[i] = more_in_front ? all - all / 2 : all / 2;
+    w.after[i] = all - w.before[i];
   }
 }
 
@@ -55,19 +55,19 @@ Windows windows_of(OnnxCall& c, const Shape& x, const std::vector<std::int64_t>&
   w.stride = per_axis(c, "strides", count, 1);
   w.dilation = per_axis(c, "dilations", count, 1);
   std::vector<std::int64_t> pads = per_axis(c, "pads", 2 * count, 0);
-  w.front.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(count));
-  w.behind.assign(pads.begin() + static_cast<std::ptrdiff_t>(count), pads.end());
+  w.before.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(count));
+  w.after.assign(pads.begin() + static_cast<std::ptrdiff_t>(count), pads.end());
   const std::string automatic = c.text("auto_pad", "NOTSET");
   if (automatic != "NOTSET" && automatic != "VALID" && automatic != "SAME_UPPER" &&
       automatic != "SAME_LOWER")
     throw GiveUp{"auto_pad `" + automatic + "`"};
-  if (automatic != "NOTSET") w.front = w.behind = std::vector<std::int64_t>(count, 0);
+  if (automatic != "NOTSET") w.before = w.after = std::vector<std::int64_t>(count, 0);
   if (automatic.starts_with("SAME"))
     pad_same(c, w, Shape(x.begin() + 2, x.end()), automatic == "SAME_LOWER");
   for (const auto* list : {&w.kernel, &w.stride, &w.dilation})
     if (std::any_of(list->begin(), list->end(), [](std::int64_t n) { return n < 1; }))
       throw GiveUp{"a kernel size, stride or dilation is below 1"};
-  for (const auto* list : {&w.front, &w.behind})
+  for (const auto* list : {&w.before, &w.after})
     if (std::any_of(list->begin(), list->end(), [](std::int64_t n) { return n < 0; }))
       throw GiveUp{"a pad is negative"};
   return w;
@@ -82,18 +82,18 @@ Shape as_dims(OnnxCall& c, const std::vector<std::int64_t>& numbers) {
 /// Applies the windows' padding to x itself, and removes it from the windows.
 fx::Value padded_input(OnnxCall& c, fx::Value x, Windows& w, double fill) {
   const DType dtype = c.type(x).dtype;
-  for (std::size_t i = 0; i < w.front.size(); ++i) {
+  for (std::size_t i = 0; i < w.before.size(); ++i) {
     std::vector<fx::Value> parts{x};
     const auto block = [&](std::int64_t count) {
       Shape shape = c.type(x).shape;
       shape[i + 2] = c.dims().constant(count);
       return c.op("full", {}, {{"shape", shape}, {"value", fill}, {"dtype", dtype}});
     };
-    if (w.front[i] > 0) parts.insert(parts.begin(), block(w.front[i]));
-    if (w.behind[i] > 0) parts.push_back(block(w.behind[i]));
+    if (w.before[i] > 0) parts.insert(parts.begin(), block(w.before[i]));
+    if (w.after[i] > 0) parts.push_back(block(w.after[i]));
     if (parts.size() > 1) x = c.op("cat", parts, {{"dim", static_cast<std::int64_t>(i + 2)}});
   }
-  w.front = w.behind = std::vector<std::int64_t>(w.front.size(), 0);
+  w.before = w.after = std::vector<std::int64_t>(w.before.size(), 0);
   return x;
 }
 
@@ -108,7 +108,7 @@ fx::Value convolved_by(OnnxCall& c, fx::Value x, const fx::Value& w, const fx::V
   if (!windows.even()) x = padded_input(c, x, windows, 0);
   return c.op("convolution", {x, w, bias},
               {{"stride", as_dims(c, windows.stride)},
-               {"padding", as_dims(c, windows.front)},
+               {"padding", as_dims(c, windows.before)},
                {"dilation", as_dims(c, windows.dilation)},
                {"groups", c.integer("group", 1)}});
 }
@@ -129,15 +129,15 @@ void transposed_sizes(OnnxCall& c, Windows& w, const Shape& x, Shape& size) {
     const DimId steps = d.mul(d.sub(x[i + 2], d.constant(1)), d.constant(w.stride[i]));
     const DimId full = d.add(steps, d.constant(reach_of(w, i) + extra[i]));
     if (wanted.empty() && !same) {
-      size.push_back(d.sub(full, d.constant(w.front[i] + w.behind[i])));
+      size.push_back(d.sub(full, d.constant(w.before[i] + w.after[i])));
       continue;
     }
     const DimId to = wanted.empty() ? d.mul(x[i + 2], d.constant(w.stride[i]))
                                     : d.constant(wanted.at(wanted.size() - w.kernel.size() + i));
     const std::int64_t all = c.extents({d.sub(full, to)})[0];
     if (all < 0) throw GiveUp{"the output is larger than its windows cover"};
-    w.front[i] = lower ? all - all / 2 : all / 2;
-    w.behind[i] = all - w.front[i];
+    w.before[i] = lower ? all - all / 2 : all / 2;
+    w.after[i] = all - w.before[i];
     size.push_back(to);
   }
 }
@@ -158,14 +158,14 @@ ModelValues lower_conv_transpose(OnnxCall& c) {
   w.stride = per_axis(c, "strides", w.kernel.size(), 1);
   w.dilation = per_axis(c, "dilations", w.kernel.size(), 1);
   const std::vector<std::int64_t> pads = per_axis(c, "pads", 2 * w.kernel.size(), 0);
-  w.front.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(w.kernel.size()));
-  w.behind.assign(pads.begin() + static_cast<std::ptrdiff_t>(w.kernel.size()), pads.end());
+  w.before.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(w.kernel.size()));
+  w.after.assign(pads.begin() + static_cast<std::ptrdiff_t>(w.kernel.size()), pads.end());
   Shape size;
   transposed_sizes(c, w, shape, size);
   // Padding is cut off the unpadded result, so the two sides may differ.
   Shape whole;
   for (std::size_t i = 0; i < size.size(); ++i)
-    whole.push_back(c.dims().add(size[i], c.dims().constant(w.front[i] + w.behind[i])));
+    whole.push_back(c.dims().add(size[i], c.dims().constant(w.before[i] + w.after[i])));
   fx::Value y = c.op("transposed_convolution", {x, weight, c.has(2) ? c.tensor(2) : none()},
                      {{"size", whole},
                       {"stride", as_dims(c, w.stride)},
@@ -174,8 +174,8 @@ ModelValues lower_conv_transpose(OnnxCall& c) {
                       {"groups", c.integer("group", 1)}});
   for (std::size_t i = 0; i < whole.size(); ++i)
     if (whole[i] != size[i])
-      y = c.slice(y, i + 2, c.dims().constant(w.front[i]),
-                  c.dims().add(size[i], c.dims().constant(w.front[i])));
+      y = c.slice(y, i + 2, c.dims().constant(w.before[i]),
+                  c.dims().add(size[i], c.dims().constant(w.before[i])));
   return {c.result(y)};
 }
 
@@ -275,7 +275,7 @@ ModelValues lower_col2im(OnnxCall& c) {
 OnnxCall::OpAttributes pool_attributes(OnnxCall& c, const Windows& w) {
   return {{"kernel", as_dims(c, w.kernel)},
           {"stride", as_dims(c, w.stride)},
-          {"padding", as_dims(c, w.front)},
+          {"padding", as_dims(c, w.before)},
           {"ceil", w.ceil}};
 }
 
@@ -308,7 +308,7 @@ ModelValues lower_max_pool(OnnxCall& c) {
     throw GiveUp{"indices in column-major order are not supported"};
   fx::Value x = c.tensor(0);
   const bool reaches = std::ranges::any_of(w.kernel, [&](const std::int64_t& k) {
-    return 2 * w.front[static_cast<std::size_t>(&k - w.kernel.data())] > k;
+    return 2 * w.before[static_cast<std::size_t>(&k - w.kernel.data())] > k;
   });
   if (!w.even() || reaches) {
     if (places || w.ceil || !is_float(c.type(x).dtype))
@@ -337,7 +337,7 @@ ModelValues lower_average_pool(OnnxCall& c) {
   OnnxCall::OpAttributes attributes = pool_attributes(c, w);
   attributes.emplace_back("include_padding", all);
   const bool reaches = std::ranges::any_of(w.kernel, [&](const std::int64_t& k) {
-    return 2 * w.front[static_cast<std::size_t>(&k - w.kernel.data())] > k;
+    return 2 * w.before[static_cast<std::size_t>(&k - w.kernel.data())] > k;
   });
   if (w.even() && !reaches) return {c.result(c.op("avg_pool", {x}, attributes))};
   if (w.ceil) throw GiveUp{"asymmetric or wide padding is not supported here"};

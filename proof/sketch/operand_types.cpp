@@ -98,7 +98,7 @@ Shape OperandTypes::open_shape(const PatternNode& node, const Op& op, std::size_
     if (!values_[other].valid() || pattern.literal || pattern.attribute_variable) continue;
     const Shape shape = context_.types[graph_.type(values_[other])].shape;
     if (joined)
-      return beside(shape, base, op.operands[std::min(i, op.operands.size() - 1)].variadic);
+      return broadcastable(shape, base, op.operands[std::min(i, op.operands.size() - 1)].variadic);
     const TypeExpr* type = declared_type(op, k);
     const bool sequence =
         type != nullptr && type->dims.size() == 1 && type->dims[0].kind == Expr::Kind::star;
@@ -132,11 +132,11 @@ std::string OperandTypes::name_of(PatternValueId id, std::size_t i) const {
 
 /// Shapes that broadcast with a given one: the same, one with an additional axis, a scalar, or one
 /// with an axis of size 1. Combinations of these are not covered, which is granted.
-Shape OperandTypes::beside(Shape shape, const std::string& base, bool variadic) {
+Shape OperandTypes::broadcastable(Shape shape, const std::string& base, bool variadic) {
   if (variadic) return shape;
   granted_.insert("operands that broadcast do so as one of the cases looked at");
   const DimId one = context_.dims.constant(1);
-  const std::size_t kind = ask("beside " + base, shape.empty() ? 2 : 3 + shape.size());
+  const std::size_t kind = ask("broadcastable " + base, shape.empty() ? 2 : 3 + shape.size());
   if (kind == 0) return shape;
   if (kind == 1) {
     shape.insert(shape.begin(), symbol(base + "_more"));

@@ -22,7 +22,7 @@ class OperandTypes : SketchPart {
   std::optional<Shape> but_along_axes(const PatternNode& node, const Op& op, Shape shape,
                                       const std::string& base);
   std::string name_of(PatternValueId id, std::size_t i) const;
-  Shape beside(Shape shape, const std::string& base, bool variadic);
+  Shape broadcastable(Shape shape, const std::string& base, bool variadic);
   Shape by_axes(const PatternNode& node, const Op& op, const std::string& base);
   [[nodiscard]] bool rank_is_fixed(const PatternNode& node) const;
 

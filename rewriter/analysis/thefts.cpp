@@ -63,10 +63,10 @@ Result<std::vector<Theft>> thefts_of(const Graph& graph, const RuleSet& rules, c
                                      const PassRun& thief, const PassRun& alone) {
   std::vector<Theft> out;
   if (thief.takings.empty() || alone.takings.empty()) return out;
-  auto behind = PW_TRY(run_pass(thief.graph, rules, params, space.passes[second]));
+  auto after = PW_TRY(run_pass(thief.graph, rules, params, space.passes[second]));
   for (const auto& [rule, count] : alone.counts) {
-    const auto left = behind.counts.find(rule);
-    const std::size_t there = left == behind.counts.end() ? 0 : left->second;
+    const auto left = after.counts.find(rule);
+    const std::size_t there = left == after.counts.end() ? 0 : left->second;
     if (there >= count) continue;
     std::map<std::string, Theft> by_rule;
     for (const Taking& match : alone.takings) {

@@ -247,7 +247,7 @@ std::set<std::string> products_of(const Family& family) {
   std::set<std::string> out;
   for (const PieceClass& c : family.pieces->classes) {
     Graph piece = family.pieces->pieces[c.members.front()].graph.compact();
-    cuda::take_apart(piece, [](NodeId, const std::string&) {});
+    cuda::decompose(piece, [](NodeId, const std::string&) {});
     piece.erase_dead();
     for (const cuda::FoundProduct& found : cuda::tensor_products_of(piece)) {
       const auto rows = family.context->dims.evaluate(

@@ -169,7 +169,7 @@ TEST_CASE("compile: each class once, equal kernels once, the rest listed", "[cud
   CHECK(attention == 1);
 }
 
-TEST_CASE("compile: a fused op around a collective is taken apart", "[cuda]") {
+TEST_CASE("compile: a fused op around a collective is decomposed", "[cuda]") {
   const auto context = library();
   Graph graph = need(parse_graph(context,
                                  "graph { in x: bf16[n, 64], w: bf16[64]  y, h = "

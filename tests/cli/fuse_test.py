@@ -50,7 +50,7 @@ class FusedAroundAProduct(unittest.TestCase):
         self.pwr("compile", "-o", "out", "--sources-only")
         report = (self.path / "out" / "report.txt").read_text(encoding="utf-8")
         self.assertIn("2 kernels", report)
-        self.assertRegex(report, r"y = gated_product: taken apart, op mm has no body")
+        self.assertRegex(report, r"y = gated_product: decomposed, op mm has no body")
         self.assertRegex(report, r"= mm: library call")
         self.assertRegex(report, r"k_\w+ neg \+ silu\(")
         self.assertRegex(report, r"k_\w+ relu \+ add\(")

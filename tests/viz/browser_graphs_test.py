@@ -50,7 +50,7 @@ class Folded(Page):
         self.assertIn("l31_attn_qkv", self.text("#detail"))
 
     def test_another_copy_is_shown(self):
-        self.driver.execute_script("stage.pick({ group: data.groups.findIndex(g => g.beside.length > 30) }, true)")
+        self.driver.execute_script("stage.pick({ group: data.groups.findIndex(g => g.siblings.length > 30) }, true)")
         choice = self.driver.find_element(By.CSS_SELECTOR, "#detail select")
         options = choice.find_elements(By.TAG_NAME, "option")
         self.assertGreater(len(options), 30)

@@ -103,13 +103,13 @@ bool overlap(const viz::Place& a, const viz::Place& b) {
 void check_places(const viz::Scene& scene) {
   const viz::ScenePlaces places = viz::place_scene(scene);
   const viz::Place whole{0, 0, places.width, places.height};
-  std::map<std::uint32_t, std::vector<viz::Place>> beside;  // by cluster
+  std::map<std::uint32_t, std::vector<viz::Place>> placed;  // by cluster
   for (std::size_t i = 0; i < scene.boxes.size(); ++i)
-    beside[scene.boxes[i].cluster].push_back(places.boxes[i]);
+    placed[scene.boxes[i].cluster].push_back(places.boxes[i]);
   for (std::size_t c = 0; c < scene.clusters.size(); ++c)
     if (places.clusters[c].width > 0)
-      beside[scene.clusters[c].parent].push_back(places.clusters[c]);
-  for (const auto& [cluster, list] : beside)
+      placed[scene.clusters[c].parent].push_back(places.clusters[c]);
+  for (const auto& [cluster, list] : placed)
     for (std::size_t i = 0; i < list.size(); ++i) {
       REQUIRE(holds(cluster == viz::kNobody ? whole : places.clusters[cluster], list[i]));
       for (std::size_t k = 0; k < i; ++k) REQUIRE_FALSE(overlap(list[i], list[k]));
@@ -131,18 +131,18 @@ TEST_CASE("nesting: module paths are groups in groups, equal ones are drawn once
   const viz::Folding& f = drawn.folding;
   CHECK(drawn.names(f.sequence) == std::vector<std::string>{"stages.0", "stages.1"});
   const viz::Group& stage = f.groups[f.sequence[0].index];
-  CHECK(stage.beside.size() == 2);
+  CHECK(stage.siblings.size() == 2);
   CHECK(drawn.names(stage.sequence) ==
         std::vector<std::string>{"stages.0.blocks.0", "stages.0.blocks.1", "stages.0.blocks.2"});
   const viz::Group& block = f.groups[stage.sequence[1].index];
   CHECK(block.parent == f.sequence[0].index);
   CHECK(block.drawn_as == stage.sequence[0].index);
-  CHECK(f.groups[block.drawn_as].beside.size() == 3);
+  CHECK(f.groups[block.drawn_as].siblings.size() == 3);
   CHECK(f.groups[block.same_as].copies.size() == 6);
   CHECK(drawn.names(block.sequence).size() == 6);  // norm, four experts, sum
   const viz::Group& expert = f.groups[block.sequence[1].index];
   CHECK(expert.name == "stages.0.blocks.1.experts.0");
-  CHECK(expert.beside.size() == 4);
+  CHECK(expert.siblings.size() == 4);
   CHECK(expert.nodes.size() == 2);
   // Of 60 nodes a norm, an expert and a sum are drawn.
   std::size_t boxes = 0;
@@ -244,7 +244,7 @@ TEST_CASE("columns: what is much taller than wide stands in columns, and nothing
     check_places(scene);
     return viz::place_scene(scene);
   };
-  for (const char* path : {"", "model"}) {  // beside each other in the whole, or in a group
+  for (const char* path : {"", "model"}) {  // placed each other in the whole, or in a group
     INFO("path '" << path << "'");
     Builder b;
     const ValueId far = b.input("x");
@@ -275,7 +275,7 @@ TEST_CASE("columns: what is much taller than wide stands in columns, and nothing
   for (int i = 0; i < 400; ++i) fan.graph.add_output(fan.one("relu", {source}));
   const viz::ScenePlaces block = picture(fan.graph);
   CHECK(block.folded);
-  CHECK(block.width < 5400);  // the widest rank, and 80 edges beside it
+  CHECK(block.width < 5400);  // the widest rank, and 80 edges placed it
   CHECK(block.height < block.width);
   Builder small;
   small.graph.add_output(small.one("exp", {small.input("x")}));

@@ -107,7 +107,7 @@ function check(where) {
     const begin = edge.points[1], end = edge.points[edge.points.length - 1];
     if (edge.next) {
       const group = data.groups[edge.toGroup];
-      if (!(app.state.folded && group && group.beside.length > 1))
+      if (!(app.state.folded && group && group.siblings.length > 1))
         say(where + ': an edge goes up, and not to the next copy of anything');
       if (document.querySelector('.legend').textContent.indexOf('next copy') < 0) say(where + ': no legend for an edge that goes up');
       continue;

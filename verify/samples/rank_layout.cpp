@@ -52,7 +52,7 @@ RankGroups groups_of(const RankLayout& layout, const Graph& before, const Graph&
   bool parts = false;
   std::size_t place = 0;
   for (const std::string& name : group_names(before, after)) {
-    const bool second = (place++ + (layout.apart ? 1 : 0)) % 2 == 1;
+    const bool second = (place++ + (layout.strided_first ? 1 : 0)) % 2 == 1;
     const auto known = stated.find(name);
     const bool whole = second && layout.unstated == 1;
     const std::int64_t size = known != stated.end() ? known->second.size

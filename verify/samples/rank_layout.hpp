@@ -12,9 +12,9 @@ namespace pw {
 
 struct RankLayout {
   std::int64_t ranks = 1;
-  std::int64_t world = 1;     ///< value of every `world`
-  std::int64_t unstated = 1;  ///< size of a group that no op states
-  bool apart = false;         ///< the first group is strided, the second is not
+  std::int64_t world = 1;      ///< value of every `world`
+  std::int64_t unstated = 1;   ///< size of a group that no op states
+  bool strided_first = false;  ///< the first group is strided, the second is not
 };
 
 /// Returns the layouts: all groups span all ranks; then contiguous and strided parts; then groups

@@ -420,11 +420,11 @@ class Placer {
     if (!fresh) return size;
     for (const std::uint32_t copy : folding_.groups[folding_.groups[i].same_as].copies) {
       const Group& group = folding_.groups[copy];
-      const std::vector<std::uint32_t>& beside = folding_.groups[group.drawn_as].beside;
+      const std::vector<std::uint32_t>& siblings = folding_.groups[group.drawn_as].siblings;
       std::size_t width = count_characters(group.name) + 12;
-      if (folded && beside.size() > 1)
-        width += count_characters(folding_.groups[beside.back()].name) + 5 +
-                 std::to_string(beside.size()).size();
+      if (folded && siblings.size() > 1)
+        width += count_characters(folding_.groups[siblings.back()].name) + 5 +
+                 std::to_string(siblings.size()).size();
       size.characters = std::max(size.characters, width);
     }
     size.lines = 1;

@@ -2,17 +2,17 @@
 // redraws all listeners.
 const app = (() => {
   const state = {
-    now: data.versions - 1,                   // version shown
-    base: 0,                                  // version to compare with
-    beside: false,                            // side by side
-    ghosts: false,                            // show nodes in neither of the two
-    labels: false,                            // show types on edges
-    idle: false,                              // show passes that changed nothing
-    folded: true,                             // each shape once
-    expanded: new Set(),                      // open groups, by `alike`
-    copy: data.groups.map(g => g.beside[0]),  // by first of equal groups: the copy that represents all while folded
-    picked: null,                             // { node } | { group } | { input } | { output }
-    rewrite: -1,                              // chosen rewrite
+    now: data.versions - 1,                     // version shown
+    base: 0,                                    // version to compare with
+    sideBySide: false,                          // side by side
+    ghosts: false,                              // show nodes in neither of the two
+    labels: false,                              // show types on edges
+    idle: false,                                // show passes that changed nothing
+    folded: true,                               // each shape once
+    expanded: new Set(),                        // open groups, by `alike`
+    copy: data.groups.map(g => g.siblings[0]),  // by first of equal groups: the copy that represents all while folded
+    picked: null,                               // { node } | { group } | { input } | { output }
+    rewrite: -1,                                // chosen rewrite
     query: '',
     found: null,  // the predicate of the search
     overlay: data.overlay !== null,
@@ -61,10 +61,10 @@ const shownName = () => app.state.base === app.state.now ?
     versionName(app.state.base) + ' → ' + versionName(app.state.now);
 /// Returns the groups drawn while equal ones are folded, down to a depth, by `alike`.
 const groupsDownTo = depth =>
-    data.groups.filter((group, g) => group.depth < depth && group.beside[0] === g).map(group => group.alike);
+    data.groups.filter((group, g) => group.depth < depth && group.siblings[0] === g).map(group => group.alike);
 /// Returns the number of boxes if groups are open down to a depth.
 function boxesAt(depth) {
-  const first = g => data.groups[g].beside[0] === g && (data.groups[g].parent < 0 || first(data.groups[g].parent));
+  const first = g => data.groups[g].siblings[0] === g && (data.groups[g].parent < 0 || first(data.groups[g].parent));
   let boxes = data.groups.filter((group, g) => group.depth === depth && first(g)).length;
   for (let n = 0; n < data.count; ++n) {
     const around = data.groupsOf(n);

@@ -89,9 +89,9 @@ const data = (() => {
                                       kind: ['captured', 'eager', 'layer', 'run', 'module'][raw.groupKind[i]],
                                       parent: raw.groupParent[i],
                                       depth: 0,
-                                      children: [],  // in their order
-                                      beside: null,  // all equal siblings, itself included
-                                      alike: i,      // its counterpart in the first group equal to its parent
+                                      children: [],    // in their order
+                                      siblings: null,  // all equal siblings, itself included
+                                      alike: i,        // its counterpart in the first group equal to its parent
                                       nodes: null
                                     }));
   // A piece that the plan does not capture is eager, even if its ops allow capture.
@@ -121,7 +121,7 @@ const data = (() => {
       }
       const family = list(families, group.parent + ' ' + group.shape);
       family.push(g);
-      group.beside = family;
+      group.siblings = family;
       if (!groupAt[group.depth]) groupAt.push(new Int32Array(count).fill(-1)), placeAt.push(new Int32Array(count));
       nodes.forEach((n, k) => {
         groupAt[group.depth][n] = g;

@@ -82,7 +82,7 @@ class Picture {
 
   version() { return this.earlier ? app.state.base : app.state.now; }
   /// Returns the visible state: side by side, each picture shows only its own version.
-  seen(state) { return app.state.beside && state === (this.earlier ? 'added' : 'removed') ? 'off' : state; }
+  seen(state) { return app.state.sideBySide && state === (this.earlier ? 'added' : 'removed') ? 'off' : state; }
   state(n) { return this.seen(data.state(n, app.state.base, app.state.now)); }
   edgeState(life) { return this.seen(data.edgeState(life, app.state.base, app.state.now)); }
   counts(g) {
@@ -180,9 +180,9 @@ class Picture {
   }
   /// Returns, for each box at low zoom, the number of its state; 0 if it is not drawn.
   farRanks(places) {
-    const {base, now, found, beside} = app.state, old = this.far;
+    const {base, now, found, sideBySide} = app.state, old = this.far;
     if (old && old.places === places && old.base === base && old.now === now && old.found === found &&
-        old.beside === beside)
+        old.sideBySide === sideBySide)
       return old.ranks;
     const {node, count} = farPlaces(places), ranks = new Uint8Array(count);
     for (let i = 0; i < count; ++i) {
@@ -196,7 +196,7 @@ class Picture {
       }
       ranks[i] = farStates.indexOf(state);
     }
-    this.far = {places, base, now, found, beside, ranks};
+    this.far = {places, base, now, found, sideBySide, ranks};
     return ranks;
   }
 
@@ -381,7 +381,7 @@ class Picture {
   drawGroup(item) {
     if (!this.groupShown(item.index)) return;
     const c = this.context, group = data.groups[item.index], counts = this.counts(item.index),
-          copies = app.state.folded ? group.beside.length : 1;
+          copies = app.state.folded ? group.siblings.length : 1;
     if (copies > 1 && camera.k > .1)
       for (const d of [6, 3]) {
         c.fillStyle = ink.paper;
@@ -509,7 +509,7 @@ class Picture {
   }
 }
 function groupTitle(g) {
-  const group = data.groups[g], copies = group.beside;
+  const group = data.groups[g], copies = group.siblings;
   const state = {captured: ' · captured', eager: ' · eager'}[group.kind] || '';
   if (!app.state.folded || copies.length === 1) return group.label + state;
   return '×' + copies.length + ' ' +

@@ -77,7 +77,7 @@ class SvgContext {
 const exporting = (() => {
   /// Draws the visible pictures, two of them side by side.
   function svg() {
-    const shown = app.state.beside ? stage.pictures : [stage.picture];
+    const shown = app.state.sideBySide ? stage.pictures : [stage.picture];
     const parts = shown.map(picture => {
       const to = new SvgContext(picture.width, picture.height);
       picture.drawOn(to, stage.places(), 1);
@@ -105,7 +105,7 @@ const exporting = (() => {
     return to.text();
   }
   function png(done) {
-    const shown = app.state.beside ? stage.pictures : [stage.picture], whole = make('canvas');
+    const shown = app.state.sideBySide ? stage.pictures : [stage.picture], whole = make('canvas');
     stage.drawNow();
     whole.width = shown.reduce((sum, p) => sum + p.canvas.width, 0);
     whole.height = shown[0].canvas.height;

@@ -44,7 +44,7 @@ const keys = (() => {
     [
       's', 'the two versions side by side', {
         s: () => {
-          if (data.versions > 1) app.change({beside: !app.state.beside});
+          if (data.versions > 1) app.change({sideBySide: !app.state.sideBySide});
         }
       }
     ],

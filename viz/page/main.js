@@ -20,7 +20,7 @@ app.change(
     {
       now: requested < 0 ? data.versions - 1 : requested,
       base: requested < 0 ? 0 : Math.max(0, requested - 1),
-      beside: opening === 'side' && data.versions > 1
+      sideBySide: opening === 'side' && data.versions > 1
     },
     true);
 if (['overview', 'graph', 'all'].includes(opening)) stage.view(opening);

@@ -35,8 +35,8 @@ const bar = (() => {
     b.dataset.view = name;
     return b;
   });
-  const beside =
-      button('Side by side', 'the two versions side by side (s)', () => app.change({beside: !app.state.beside}));
+  const sideBySide = button(
+      'Side by side', 'the two versions side by side (s)', () => app.change({sideBySide: !app.state.sideBySide}));
   const other = make('select');
   other.setAttribute('aria-label', 'the version to compare with');
   data.steps.forEach((step, i) => {
@@ -91,7 +91,7 @@ const bar = (() => {
   const overlay = data.overlay ?
       button('Overlay', 'colour nodes by ' + data.overlay.title, () => app.change({overlay: !app.state.overlay})) :
       null;
-  add(parent, ...buttons, beside, other, search, button('‹', 'previous hit (Shift+Enter)', () => next(-1)),
+  add(parent, ...buttons, sideBySide, other, search, button('‹', 'previous hit (Shift+Enter)', () => next(-1)),
       button('›', 'next hit (Enter)', () => next(1)), count, make('span', undefined, 'space'));
   if (overlay) add(parent, overlay);
   if (data.versions > 2) add(parent, ghosts);
@@ -104,8 +104,8 @@ const bar = (() => {
       button('?', 'all keys (?)', () => keys.help()));
   app.listen(() => {
     for (const b of buttons) b.setAttribute('aria-pressed', String(app.state.view === b.dataset.view));
-    beside.setAttribute('aria-pressed', String(app.state.beside));
-    beside.hidden = data.versions < 2;
+    sideBySide.setAttribute('aria-pressed', String(app.state.sideBySide));
+    sideBySide.hidden = data.versions < 2;
     other.hidden = data.versions < 2;
     other.value = app.state.base;
     ghosts.setAttribute('aria-pressed', String(app.state.ghosts));
@@ -358,7 +358,7 @@ const side = (() => {
     return box;
   }
   function aboutGroup(g) {
-    const group = data.groups[g], copies = group.beside, list = make('dl'),
+    const group = data.groups[g], copies = group.siblings, list = make('dl'),
           counts = data.groupStates(g, app.state.base, app.state.now);
     row(list, 'is', {
       captured: 'a captured piece',

@@ -141,10 +141,10 @@ class Level {
   }
 
   putGroup(item, g, i) {
-    const {folded, expanded, copy} = this.view, beside = folded ? data.groups[g].beside : [g];
-    for (const one of beside) this.itemOfGroup.set(one, i);
-    item.index = folded ? copy[beside[0]] : g;
-    if (!beside.some(one => expanded.has(data.groups[one].alike))) return;
+    const {folded, expanded, copy} = this.view, siblings = folded ? data.groups[g].siblings : [g];
+    for (const one of siblings) this.itemOfGroup.set(one, i);
+    item.index = folded ? copy[siblings[0]] : g;
+    if (!siblings.some(one => expanded.has(data.groups[one].alike))) return;
     item.inner = new Level(item.index, this.view);
     item.w = item.inner.width;
     item.h = item.inner.height;

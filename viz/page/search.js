@@ -7,7 +7,7 @@ function searchTest(query) {
   const piecesOf = n => data.groupsOf(n).map(g => data.groups[g].name);
   const numbers = {
     users: n => data.users(n, data.last[n]).length + (data.returned.get(n) || []).length,
-    copies: n => data.groupsOf(n).reduce((most, g) => Math.max(most, data.groups[g].beside.length), 1),
+    copies: n => data.groupsOf(n).reduce((most, g) => Math.max(most, data.groups[g].siblings.length), 1),
     overlay: n => data.overlay && data.overlay.of.has(n) ? data.overlay.of.get(n) : NaN,
   };
   const compare = {

@@ -28,7 +28,7 @@ const share = (() => {
     put('camera', [camera.x, camera.y, camera.k].map(round).join(','));
     put('view', s.view);
     if (s.expanded.size <= 64) put('open', [...s.expanded].map(data.groupPath).join(','));
-    if (s.beside) put('side', 1);
+    if (s.sideBySide) put('side', 1);
     if (s.ghosts) put('hidden', 1);
     if (s.labels) put('types', 1);
     put('find', s.query);
@@ -51,7 +51,7 @@ const share = (() => {
     };
     s.now = version('pass') ?? s.now;
     s.base = version('base') ?? s.base;
-    s.beside = given.get('side') === '1' && data.versions > 1;
+    s.sideBySide = given.get('side') === '1' && data.versions > 1;
     s.ghosts = given.get('hidden') === '1';
     s.labels = given.get('types') === '1';
     const view = given.get('view');

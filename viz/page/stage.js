@@ -22,7 +22,7 @@ const stage = (() => {
     places.grid;
     farPlaces(places);
   }
-  function shown() { return app.state.beside ? pictures : [right]; }
+  function shown() { return app.state.sideBySide ? pictures : [right]; }
   let moved = null;  // called when the camera may have moved
   function drawNow() {
     pending = false;
@@ -36,7 +36,7 @@ const stage = (() => {
     }
   }
   function resize() {
-    left.frame.hidden = !app.state.beside;
+    left.frame.hidden = !app.state.sideBySide;
     for (const picture of shown()) picture.resize();
     draw();
   }
@@ -163,9 +163,9 @@ const stage = (() => {
     const s = app.state;
     let hidden = false;
     for (const g of data.groupsOf(n)) {
-      const {beside, alike} = data.groups[g];
-      hidden = hidden || s.copy[beside[0]] !== g || !s.expanded.has(alike);
-      s.copy[beside[0]] = g;
+      const {siblings, alike} = data.groups[g];
+      hidden = hidden || s.copy[siblings[0]] !== g || !s.expanded.has(alike);
+      s.copy[siblings[0]] = g;
       s.expanded.add(alike);
     }
     if (hidden) app.change({}, true);
@@ -182,7 +182,7 @@ const stage = (() => {
     if (what && center) show(what);
   }
   function toggle(g) {
-    const s = app.state, some = (s.folded ? data.groups[g].beside : [g]).map(c => data.groups[c].alike),
+    const s = app.state, some = (s.folded ? data.groups[g].siblings : [g]).map(c => data.groups[c].alike),
           open = some.filter(c => s.expanded.has(c));
     const before = rectOf({group: g}), at = before && [before.x + before.w / 2, before.y];
     if (open.length)
@@ -339,9 +339,9 @@ const stage = (() => {
   app.listen(anew => {
     if (anew || !places) lay();
     left.note.textContent = 'after ' + versionName(app.state.base);
-    right.note.textContent = app.state.beside ? 'after ' + versionName(app.state.now) : '';
-    const beside = !left.frame.hidden;
-    if (beside !== app.state.beside)
+    right.note.textContent = app.state.sideBySide ? 'after ' + versionName(app.state.now) : '';
+    const sideBySide = !left.frame.hidden;
+    if (sideBySide !== app.state.sideBySide)
       resize();
     else
       draw();

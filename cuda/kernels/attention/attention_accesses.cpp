@@ -127,9 +127,9 @@ class TileCounter {
   void keys(const Run& run) {
     const std::int64_t limit = run.most(run.of.first, run.of.last), words = sizes_.width / 8;
     const std::int64_t taken = sizes_.groups * limit * words;
-    if (const std::int64_t apart = tile_.keys_at_a_time(sizes_.width, sizes_.page_tokens)) {
+    if (const std::int64_t at_a_time = tile_.keys_at_a_time(sizes_.width, sizes_.page_tokens)) {
       const std::int64_t pages = sizes_.groups * ceil_div(limit, sizes_.page_tokens);
-      const std::int64_t lanes = std::min(apart, sizes_.page_tokens) * words;
+      const std::int64_t lanes = std::min(at_a_time, sizes_.page_tokens) * words;
       out_.add_global(kPages, false, kNumber, pages * lanes, lanes);
     } else {
       out_.add_global(kPages, false, kNumber, taken, words);

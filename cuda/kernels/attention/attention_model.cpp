@@ -316,10 +316,11 @@ std::int64_t AttentionTile::keys_at_a_time(std::int64_t width, std::int64_t page
   constexpr std::int64_t kAlike = 8;  // rows of shared memory with equal word permutation
   const std::int64_t words = width / 8;
   if (threads() % (kAlike * words) != 0) return 0;
-  const std::int64_t apart = threads() / words, block = std::int64_t{order.keys} * order.strands;
+  const std::int64_t at_a_time = threads() / words,
+                     block = std::int64_t{order.keys} * order.strands;
   const std::int64_t unit = order.parts == 1 ? block * deep : block;
-  const bool fit = page_tokens % apart == 0 || apart % page_tokens == 0;
-  return fit && unit % apart == 0 && unit % page_tokens == 0 ? apart : 0;
+  const bool fit = page_tokens % at_a_time == 0 || at_a_time % page_tokens == 0;
+  return fit && unit % at_a_time == 0 && unit % page_tokens == 0 ? at_a_time : 0;
 }
 
 std::int64_t AttentionTile::shared_bytes(std::int64_t width) const {

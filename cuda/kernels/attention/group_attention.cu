@@ -59,14 +59,14 @@ PW_FUNCTION void pw_copy_for_groups(S& shared, B& barriers, int thread, const un
                                     const pw_pages& at,
                                     const pw_rows_of_block<ROWS, SHARE, GROUPS>& block) {
   typedef pw_rows_of_block<ROWS, SHARE, GROUPS> pw_own_rows;
-  constexpr int used = WIDTH / 8, step = KEYS * used, apart = 128 / used;  // rows copied at a time
-  static_assert(apart % 8 == 0 && KEYS % apart == 0 && ROWS % apart == 0, "words move alike");
+  constexpr int used = WIDTH / 8, step = KEYS * used, stride = 128 / used;  // rows copied at a time
+  static_assert(stride % 8 == 0 && KEYS % stride == 0 && ROWS % stride == 0, "words move alike");
   const int own_word = thread % used, own_row = thread / used;
   const auto place = [&](int panel_words) {
     return own_word / 8 * panel_words + pw_word<8>((unsigned)own_row, own_word % 8);
   };
 #pragma unroll 1
-  for (int i = 0; i < ROWS; i += apart) {
+  for (int i = 0; i < ROWS; i += stride) {
     const int token = pw_own_rows::token_of(block, i + own_row);
     const bool take = token < block.all;
     const long long head = (long long)(take ? token : 0) * SHARE * GROUPS + block.group * SHARE +
@@ -75,7 +75,7 @@ PW_FUNCTION void pw_copy_for_groups(S& shared, B& barriers, int thread, const un
                   take);
   }
   // The rows that a thread copies have the same place in their pages if pages and rows align.
-  constexpr bool fit = (apart % PAGE == 0 || PAGE % apart == 0) && KEYS % PAGE == 0;
+  constexpr bool fit = (stride % PAGE == 0 || PAGE % stride == 0) && KEYS % PAGE == 0;
   constexpr int of_row = GROUPS * WIDTH;  // elements
   const int own_first = (fit ? own_row % PAGE * of_row : 0) + block.group * WIDTH + own_word * 8;
   const int first_word = place(KEYS * 8);
@@ -98,16 +98,16 @@ PW_FUNCTION void pw_copy_for_groups(S& shared, B& barriers, int thread, const un
       const long long* const pages =
           at.pages + (run.table + round * (KEYS / PAGE) + (unsigned)own_row / PAGE);
 #pragma unroll 8
-      for (int i = 0; i < KEYS / apart; ++i) {
-        const bool take = i * apart < there;
+      for (int i = 0; i < KEYS / stride; ++i) {
+        const bool take = i * stride < there;
         unsigned row = 0;
         if (take) {
-          const unsigned key = (unsigned)(round * KEYS + i * apart + own_row);
-          row = fit ? (unsigned)pw_load(pages, i * apart / PAGE)
+          const unsigned key = (unsigned)(round * KEYS + i * stride + own_row);
+          row = fit ? (unsigned)pw_load(pages, i * stride / PAGE)
                     : (unsigned)pw_load(at.pages, run.table + key / PAGE) * PAGE + key % PAGE;
         }
-        const int in_page = fit ? i * apart % PAGE : 0;
-        pw_copy_async(shared, to + first_word + i * apart * 8,
+        const int in_page = fit ? i * stride % PAGE : 0;
+        pw_copy_async(shared, to + first_word + i * stride * 8,
                       own + (unsigned long long)row * each + in_page * row_bytes, take);
       }
       pw_commit();

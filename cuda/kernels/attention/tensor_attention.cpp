@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kByWarps =
     R"(  PW_KEPT(kept);
-  pw_attention<pw_{in}, {down}, {tall}, {strands}, {keys}, {deep}, {apart}, {width}, {share},
+  pw_attention<pw_{in}, {down}, {tall}, {strands}, {keys}, {deep}, {at_a_time}, {width}, {share},
                {together}, {groups}, {page}, {parts}>(
       kept, p0, p1, p2, pw_pages{{p3, p4, p5}}, pw_sums{{{sums}}}, rows, {factor},
 )";
@@ -120,7 +120,7 @@ class AttentionWriter {
         fmt::arg("in", name(shape_.in)), fmt::arg("down", tile.down), fmt::arg("tall", tile.tall),
         fmt::arg("strands", tile.order.strands), fmt::arg("keys", tile.order.keys),
         fmt::arg("deep", tile.deep),
-        fmt::arg("apart", tile.keys_at_a_time(shape_.width, shape_.page_tokens)),
+        fmt::arg("at_a_time", tile.keys_at_a_time(shape_.width, shape_.page_tokens)),
         fmt::arg("width", shape_.width), fmt::arg("share", shape_.heads / shape_.groups),
         fmt::arg("together", tile.tokens(shape_.heads / shape_.groups)),
         fmt::arg("groups", shape_.groups), fmt::arg("page", shape_.page_tokens),

@@ -403,13 +403,13 @@ PW_FUNCTION void pw_add_attended(const R& row, int width, int column, bool none,
 /// parts of the keys. This is longest-processing-time-first scheduling.
 ///
 /// Copies: keys are copied asynchronously DEEP rounds of the strands' blocks at a time into one of
-/// two stages while the other is multiplied. All threads together copy a word of APART keys at a
-/// time; if APART is 0, a thread looks up the page of each word it copies.
+/// two stages while the other is multiplied. All threads together copy a word of AT_A_TIME keys at
+/// a time; if AT_A_TIME is 0, a thread looks up the page of each word it copies.
 ///
 /// Tokens of different sequences are processed one sequence after another, so that no sequence
 /// affects another's results. finish(token, head, column, y0, y1) stores. With PARTS > 1 the last
 /// block of a tile and group to arrive adds the parts.
-template <class T, int DOWN, int TALL, int STRANDS, int KEYS, int DEEP, int APART, int WIDTH,
+template <class T, int DOWN, int TALL, int STRANDS, int KEYS, int DEEP, int AT_A_TIME, int WIDTH,
           int SHARE, int TOGETHER, int GROUPS, int PAGE, int PARTS, class S, class F>
 PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned short* k,
                               const unsigned short* v, const pw_pages& at, const pw_sums& parts,
@@ -472,12 +472,13 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
       return PARTS == 1 ? number * step : key_of(number * DEEP + u);
     };
     // With enough registers, the pages of the next keys are looked up while others are multiplied.
-    constexpr int of_page = APART > PAGE ? APART : PAGE, lookups = APART > 0 ? unit / of_page : 1;
+    constexpr int of_page = AT_A_TIME > PAGE ? AT_A_TIME : PAGE,
+                  lookups = AT_A_TIME > 0 ? unit / of_page : 1;
     constexpr bool ahead = TALL == 1 || units * lookups <= 2;
     int page[units][lookups];
     const auto look_up = [&](int number) {
-      if constexpr (APART > 0) {
-        const int own = APART > PAGE ? pw_here((int)threadIdx.x) / used / PAGE * PAGE : 0;
+      if constexpr (AT_A_TIME > 0) {
+        const int own = AT_A_TIME > PAGE ? pw_here((int)threadIdx.x) / used / PAGE * PAGE : 0;
 #pragma unroll
         for (int u = 0; u < units; ++u) {
           const int key = unit_of(number, u) + own;
@@ -492,7 +493,7 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
       const unsigned own = (unsigned)pw_here((int)threadIdx.x);
       const int to = (number & 1) * stage;
       constexpr unsigned of_key = GROUPS * WIDTH;  // elements
-      if constexpr (APART > 0) {
+      if constexpr (AT_A_TIME > 0) {
         if (!ahead) look_up(number);
         const unsigned word = own % used, row = own / used;
         const unsigned in_page = row % PAGE * of_key + group * WIDTH + word * 8;
@@ -513,12 +514,12 @@ PW_FUNCTION void pw_attention(S& shared, const unsigned short* q, const unsigned
           const int there = limit - unit_of(number, u);
           if (there >= unit) {
 #pragma unroll
-            for (int more = 0; more < unit; more += APART) copy(more, true);
+            for (int more = 0; more < unit; more += AT_A_TIME) copy(more, true);
           } else {
             const int own_there = there - (int)row;
             const int multiplied = own_there + (-limit & 15);  // 16 keys at a time
 #pragma unroll
-            for (int more = 0; more < unit; more += APART)
+            for (int more = 0; more < unit; more += AT_A_TIME)
               if (more < multiplied) copy(more, more < own_there);
           }
         }

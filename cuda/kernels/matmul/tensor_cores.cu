@@ -303,8 +303,8 @@ PW_FUNCTION bool pw_last_to_arrive(S& shared, int* arrived, int blocks) {
 
 template <int C>
 PW_FUNCTION int pw_word(unsigned row, int word) {
-  constexpr unsigned apart = C < 8 ? 8 / C : 1;
-  return (int)(row * C) + (word ^ (int)(row / apart % (C < 8 ? C : 8)));
+  constexpr unsigned period = C < 8 ? 8 / C : 1;
+  return (int)(row * C) + (word ^ (int)(row / period % (C < 8 ? C : 8)));
 }
 
 /// Returns the place `words` words on.

@@ -38,11 +38,11 @@ PW_FUNCTION uint4 pw_assembled(const F& from) {
 /// zeros.
 template <int ROWS, int WORDS, int THREADS, long long STRIDE, class S>
 PW_FUNCTION void pw_copy_rows(S& shared, int at, const char* from, int there) {
-  constexpr int apart = THREADS / WORDS;
-  static_assert(apart % 8 == 0, "words move alike");
+  constexpr int stride = THREADS / WORDS;
+  static_assert(stride % 8 == 0, "words move alike");
 #pragma unroll
-  for (int row = 0; row < ROWS; row += apart)
-    if (row + apart <= ROWS || (int)threadIdx.x < (ROWS - row) * WORDS)
+  for (int row = 0; row < ROWS; row += stride)
+    if (row + stride <= ROWS || (int)threadIdx.x < (ROWS - row) * WORDS)
       pw_copy_async(shared, at + row * WORDS, from + row * STRIDE, row < there);
 }
 /// Stores one word in all places that pw_copy_rows would fill.

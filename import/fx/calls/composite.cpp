@@ -69,13 +69,13 @@ Applied convert_repeat_interleave(const KnownCall& call) {
   }
   const DimId most = axis ? dims.mul(shape[*axis], repeats.dim) : DimId();
   if (!most.valid() || dims.value(repeats.dim).value_or(1) < 0) return kNotThis;
-  const auto behind = shape.begin() + static_cast<std::ptrdiff_t>(*axis) + 1;
-  Shape apart = shape, spread = shape;
-  apart.insert(apart.begin() + (behind - shape.begin()), dims.constant(1));
-  spread.insert(spread.begin() + (behind - shape.begin()), repeats.dim);
+  const auto after = shape.begin() + static_cast<std::ptrdiff_t>(*axis) + 1;
+  Shape inserted = shape, spread = shape;
+  inserted.insert(inserted.begin() + (after - shape.begin()), dims.constant(1));
+  spread.insert(spread.begin() + (after - shape.begin()), repeats.dim);
   shape[*axis] = most;
   Maker make(call.emitter, call.site);
-  const ValueId wide = make("expand", {make("reshape", {*x}, {{"shape", std::move(apart)}})},
+  const ValueId wide = make("expand", {make("reshape", {*x}, {{"shape", std::move(inserted)}})},
                             {{"shape", std::move(spread)}});
   return make.done(make("reshape", {wide}, {{"shape", std::move(shape)}}, call.wanted));
 }

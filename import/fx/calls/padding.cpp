@@ -96,9 +96,9 @@ std::optional<double> correction_of(const Dims& dims, const Bound& bound) {
 std::optional<Pads> same_pads(Dims& dims, const Shape& kernel, const Shape& dilation) {
   Pads out;
   for (std::size_t i = kernel.size(); i-- > 0;) {
-    const auto size = dims.value(kernel[i]), apart = dims.value(dilation[i]);
-    if (!size || !apart) return std::nullopt;
-    const std::int64_t whole = *apart * (*size - 1);
+    const auto size = dims.value(kernel[i]), spacing = dims.value(dilation[i]);
+    if (!size || !spacing) return std::nullopt;
+    const std::int64_t whole = *spacing * (*size - 1);
     out.emplace_back(dims.constant(whole / 2), dims.constant(whole - whole / 2));
   }
   return out;
@@ -160,16 +160,16 @@ Applied convert_repeat(const KnownCall& call) {
     times->insert(times->begin(), one);
   if (times->size() < type->shape.size()) return kNotThis;
   const std::size_t lead = times->size() - type->shape.size();
-  Shape apart, spread, joined;
+  Shape inserted, spread, joined;
   for (std::size_t i = 0; i < times->size(); ++i) {
     const DimId extent = i < lead ? one : type->shape[i - lead];
-    apart.insert(apart.end(), {one, extent});
+    inserted.insert(inserted.end(), {one, extent});
     spread.insert(spread.end(), {(*times)[i], extent});
     joined.push_back(dims.mul((*times)[i], extent));
     if (!joined.back().valid() || dims.value((*times)[i]).value_or(0) < 0) return kNotThis;
   }
   Maker make(call.emitter, call.site);
-  const ValueId wide = make("reshape", {*x}, {{"shape", std::move(apart)}});
+  const ValueId wide = make("reshape", {*x}, {{"shape", std::move(inserted)}});
   const ValueId all = make("expand", {wide}, {{"shape", std::move(spread)}});
   return make.done(make("reshape", {all}, {{"shape", std::move(joined)}}, call.wanted));
 }
@@ -194,16 +194,16 @@ std::optional<ValueId> padded(Maker& make, ValueId x, const Pads& pads, const At
   const DimId none = dims.constant(0);
   for (std::size_t k = 0; k < pads.size(); ++k) {
     const std::size_t axis = shape.size() - 1 - k;
-    const auto [before, behind] = pads[k];
+    const auto [before, after] = pads[k];
     const bool cuts_front = dims.value(before).value_or(0) < 0,
-               cuts_back = dims.value(behind).value_or(0) < 0;
-    for (const DimId amount : {before, behind})
+               cuts_back = dims.value(after).value_or(0) < 0;
+    for (const DimId amount : {before, after})
       if (!dims.value(amount) &&
           dims.prove(Compare::ge, amount, none, emitter.graph().facts) != Truth::yes)
         return std::nullopt;
     if (cuts_front || cuts_back) {
       const DimId start = cuts_front ? dims.sub(none, before) : none,
-                  end = cuts_back ? dims.add(shape[axis], behind) : shape[axis];
+                  end = cuts_back ? dims.add(shape[axis], after) : shape[axis];
       if (!start.valid() || !end.valid() ||
           dims.prove(Compare::le, start, end, emitter.graph().facts) != Truth::yes)
         return std::nullopt;
@@ -223,7 +223,7 @@ std::optional<ValueId> padded(Maker& make, ValueId x, const Pads& pads, const At
       extent = extent.valid() ? dims.add(extent, amount) : extent;
     };
     add(before, true);
-    add(behind, false);
+    add(after, false);
     if (!extent.valid()) return std::nullopt;
     if (parts.size() > 1) x = make("cat", parts, {{"dim", static_cast<std::int64_t>(axis)}});
     shape[axis] = extent;
@@ -267,13 +267,13 @@ Applied convert_pad_edges(const KnownCall& call) {
   ValueId out = *x;
   for (std::size_t k = 0; k < pads->size(); ++k) {
     const std::size_t axis = shape.size() - 1 - k;
-    const auto before = dims.value((*pads)[k].first), behind = dims.value((*pads)[k].second);
+    const auto before = dims.value((*pads)[k].first), after = dims.value((*pads)[k].second);
     const DimId whole = shape[axis], unit = dims.constant(1);
-    if (!before || !behind || *before < 0 || *behind < 0) return kNotThis;
-    if (*before == 0 && *behind == 0) continue;
-    const std::int64_t most = std::max(*before, *behind), least = circular ? most
-                                                                  : mirror ? most + 1
-                                                                           : 1;
+    if (!before || !after || *before < 0 || *after < 0) return kNotThis;
+    if (*before == 0 && *after == 0) continue;
+    const std::int64_t most = std::max(*before, *after), least = circular ? most
+                                                                 : mirror ? most + 1
+                                                                          : 1;
     if (dims.prove(Compare::ge, whole, dims.constant(least), call.emitter.graph().facts) !=
             Truth::yes &&
         (dims.value(whole) || !call.emitter.assumptions().assume(Compare::ge, whole, least,
@@ -295,9 +295,9 @@ Applied convert_pad_edges(const KnownCall& call) {
     };
     std::vector<ValueId> parts = {out};
     if (*before > 0) parts.insert(parts.begin(), edge(*before, true));
-    if (*behind > 0) parts.push_back(edge(*behind, false));
+    if (*after > 0) parts.push_back(edge(*after, false));
     out = make("cat", parts, {{"dim", static_cast<std::int64_t>(axis)}});
-    shape[axis] = dims.add(whole, dims.constant(*before + *behind));
+    shape[axis] = dims.add(whole, dims.constant(*before + *after));
   }
   return make.done(make(out == *x ? "clone" : "detach", {out}, {}, call.wanted));
 }

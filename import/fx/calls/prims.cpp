@@ -71,17 +71,17 @@ Applied convert_broadcast_in_dim(const KnownCall& call) {
   const std::optional<Shape> shape = as_shape(*call.find("shape")),
                              places = as_shape(*call.find("broadcast_dimensions"));
   if (!type || !shape || !places || places->size() != type->shape.size()) return kNotThis;
-  Shape apart(shape->size(), call.dims().constant(1));
+  Shape aligned(shape->size(), call.dims().constant(1));
   std::int64_t before = -1;
   for (std::size_t i = 0; i < places->size(); ++i) {
     const std::optional<std::int64_t> at = call.dims().value((*places)[i]);
     if (!at || *at <= before || *at >= static_cast<std::int64_t>(shape->size())) return kNotThis;
     before = *at;
-    apart[static_cast<std::size_t>(*at)] = type->shape[i];
+    aligned[static_cast<std::size_t>(*at)] = type->shape[i];
   }
   Maker make(call.emitter, call.site);
   const ValueId wide =
-      apart == type->shape ? *x : make("reshape", {*x}, {{"shape", std::move(apart)}});
+      aligned == type->shape ? *x : make("reshape", {*x}, {{"shape", std::move(aligned)}});
   return make.done(make("expand", {wide}, {{"shape", *shape}}, call.wanted));
 }
 

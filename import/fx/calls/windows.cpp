@@ -179,9 +179,9 @@ Applied convert_meshgrid(const KnownCall& call) {
   for (std::size_t i = 0; i < rank; ++i) {
     Shape along(rank, call.dims().constant(1));
     along[axis_of_tensor[i]] = whole[axis_of_tensor[i]];
-    Applied apart = reshape_to(call.unnamed(), tensors.items[i].tensor, std::move(along));
-    if (!apart || !*apart) return apart;
-    Results wide = PW_TRY(call.emitter.emit("expand", {(*apart)->front()}, {{"shape", whole}},
+    Applied aligned = reshape_to(call.unnamed(), tensors.items[i].tensor, std::move(along));
+    if (!aligned || !*aligned) return aligned;
+    Results wide = PW_TRY(call.emitter.emit("expand", {(*aligned)->front()}, {{"shape", whole}},
                                             {call.name_of(i)}, call.site));
     out.push_back(wide.front());
   }

@@ -147,13 +147,13 @@ bool EqualSizes::same_size(DimId a, DimId b) {
   if (a == b || representative(a) == representative(b)) return true;
   Dims& dims = context_.dims;
   if (dims.prove(Compare::eq, a, b, graph_.facts) == Truth::yes) return true;
-  const DimId apart = dims.sub(a, b);
+  const DimId difference = dims.sub(a, b);
   // Their difference may be that of two equal sizes, or a multiple of it.
-  return apart.valid() && std::ranges::any_of(pairs_, [&](const auto& pair) {
+  return difference.valid() && std::ranges::any_of(pairs_, [&](const auto& pair) {
            const DimId zero = dims.sub(pair.first, pair.second);
            const bool known = !zero.valid() || dims.value(zero);
-           const DimId times = known ? DimId() : dims.div(apart, zero);
-           return times.valid() && dims.value(times) && dims.mul(times, zero) == apart;
+           const DimId times = known ? DimId() : dims.div(difference, zero);
+           return times.valid() && dims.value(times) && dims.mul(times, zero) == difference;
          });
 }
 

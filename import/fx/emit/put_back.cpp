@@ -130,8 +130,8 @@ Result<ValueId> put_back_strided(Emitter& emitter, ValueId old, ValueId part, st
   const DimId groups = dims.sub(taken[at], dims.constant(1));
   const DimId grouped = dims.mul(groups, dims.constant(stride));
   const DimId last = dims.add(start, grouped);
-  const DimId behind = dims.add(last, dims.constant(1));
-  if (!behind.valid() || dims.value(taken[at]) == 0) return old;
+  const DimId next = dims.add(last, dims.constant(1));
+  if (!next.valid() || dims.value(taken[at]) == 0) return old;
   Diagnostics failure;
   const auto one = [&](std::string_view op, std::vector<ValueId> operands,
                        NamedAttributes attributes) {
@@ -167,7 +167,7 @@ Result<ValueId> put_back_strided(Emitter& emitter, ValueId old, ValueId part, st
   const ValueId result =
       one("cat",
           {slice(old, axis, zero, start), middle, slice(part, axis, groups, taken[at]),
-           slice(old, axis, behind, whole[at])},
+           slice(old, axis, next, whole[at])},
           {{"dim", axis}});
   if (!failure.empty()) return tl::unexpected<Diagnostics>(std::move(failure));
   return result;

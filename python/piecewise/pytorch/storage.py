@@ -29,7 +29,7 @@ class Place(t.NamedTuple):
     def of(cls, fake: torch.Tensor) -> Place:
         return cls(tuple(map(expression, fake.shape)), tuple(map(expression, fake.stride())), expression(fake.storage_offset()))
 
-    def beside(self, root: Place) -> Place:
+    def relative_to(self, root: Place) -> Place:
         """Returns the place with its offset relative to `root`."""
         return self._replace(offset=self.offset - root.offset)
 
@@ -388,7 +388,7 @@ def _beside(node: torch.fx.Node, root: torch.fx.Node) -> t.Optional[Place]:
     place, whole = place_of(node), place_of(root)
     dtype, of = node.meta["val"].dtype, root.meta["val"].dtype
     if dtype.itemsize == of.itemsize:
-        return place.beside(whole)
+        return place.relative_to(whole)
     if _equal(whole.offset, 0):
         return place
     if not isinstance(place.offset, int) or not isinstance(whole.offset, int):

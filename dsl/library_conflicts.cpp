@@ -1,4 +1,4 @@
-#include "dsl/names_apart.hpp"
+#include "dsl/library_conflicts.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -62,10 +62,10 @@ std::string without_spaces(std::string_view text) {
   return out;
 }
 
-class Apart {
+class ConflictResolver {
  public:
-  Apart(Context& context, std::vector<ast::File>& files,
-        const std::vector<std::set<std::size_t>>& uses, Diagnostics& out)
+  ConflictResolver(Context& context, std::vector<ast::File>& files,
+                   const std::vector<std::set<std::size_t>>& uses, Diagnostics& out)
       : context_(context), files_(files), uses_(uses), out_(out), own_(files.size()) {}
 
   void run() {
@@ -216,9 +216,9 @@ class Apart {
 
 }  // namespace
 
-void keep_names_apart(Context& context, std::vector<ast::File>& files,
-                      const std::vector<std::set<std::size_t>>& uses, Diagnostics& out) {
-  Apart(context, files, uses, out).run();
+void resolve_library_conflicts(Context& context, std::vector<ast::File>& files,
+                               const std::vector<std::set<std::size_t>>& uses, Diagnostics& out) {
+  ConflictResolver(context, files, uses, out).run();
 }
 
 }  // namespace pw

@@ -15,7 +15,7 @@ namespace pw {
 /// library op is renamed to `file.name`. For any other conflict the library's item is renamed. Each
 /// gets a warning (PW0206), and all mentions follow. Declarations that repeat the library's are
 /// removed. `uses`: the files that each file uses, directly or indirectly.
-void keep_names_apart(Context& context, std::vector<ast::File>& files,
-                      const std::vector<std::set<std::size_t>>& uses, Diagnostics& out);
+void resolve_library_conflicts(Context& context, std::vector<ast::File>& files,
+                               const std::vector<std::set<std::size_t>>& uses, Diagnostics& out);
 
 }  // namespace pw
