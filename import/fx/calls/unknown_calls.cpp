@@ -362,7 +362,7 @@ Result<Value> UnknownCalls::keep(std::string_view target, const Arguments& argum
 
   std::vector<ValueId> operands;
   for (const Value& v : call.operands) operands.push_back(v.tensor);
-  Results results = PW_TRY(emitter_.emit(*op, operands, std::move(call.attributes), wanted, site));
+  Results results = PW_TRY(emitter_.emit(*op, operands, call.attributes, wanted, site));
   if (!results.empty())  // it stays when its results take others' names
     graph_.give_name(graph_.producer(results.front()), site.result.name.empty()
                                                            ? graph_.value_name(results.front())
