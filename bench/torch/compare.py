@@ -76,13 +76,14 @@ def cell(value, form="{:.2f}"):
 def line(row):
     cells = [row["model"], row["dtype"], row["threads"], row["day"]]
     if "failed" in row:
-        return "| " + " | ".join(map(str, [*cells, row["failed"].replace("|", "/")])) + " |" * (len(COLUMNS) - len(cells))
-    cells.append(f"{row['taken']} of {row['ops']}")
-    cells += [cell(row["seconds"].get(peer) and row["seconds"][peer] * 1e3) for peer in TIMES]
-    cells += [cell(ratio(row, *names)) for names in RATIOS]
-    cells += [cell(row[state].get(peer), "{:.1f}") for state in ("cold", "warm") for peer in ("inductor", "piecewise")]
-    cells.append(row.get("notes", "").replace("|", "/"))
-    return "| " + " | ".join(map(str, cells)) + " |"
+        cells += [row["failed"], *[""] * (len(COLUMNS) - len(cells) - 1)]
+    else:
+        cells.append(f"{row['taken']} of {row['ops']}")
+        cells += [cell(row["seconds"].get(peer) and row["seconds"][peer] * 1e3) for peer in TIMES]
+        cells += [cell(ratio(row, *names)) for names in RATIOS]
+        cells += [cell(row[state].get(peer), "{:.1f}") for state in ("cold", "warm") for peer in ("inductor", "piecewise")]
+        cells.append(row["notes"])
+    return "| " + " | ".join(str(one).replace("|", "/") for one in cells) + " |"
 
 
 def row_of(text):
@@ -113,11 +114,8 @@ def verdict(whole):
     """Returns the requirements on the counted rows, and whether they hold."""
 
     def least(what, bound, names):
-        row = min(whole, key=lambda row: ratio(row, *names) or math.inf)
-        return (
-            f"{what}, none below {bound}: {ratio(row, *names):.2f} ({row['model']}, {row['dtype']}, {row['threads']} threads)",
-            ratio(row, *names) >= bound,
-        )
+        found, row = min(((ratio(row, *names), row) for row in whole), key=lambda pair: pair[0])
+        return f"{what}, none below {bound}: {found:.2f} ({row['model']}, {row['dtype']}, {row['threads']} threads)", found >= bound
 
     def average(what, bound, names):
         of = mean(ratio(row, *names) for row in whole)
@@ -143,7 +141,7 @@ def table(rows, version):
     lines = [
         f"## {processor()}",
         "",
-        f"PyTorch {version}. Random weights, batch 1; times of a call are medians of calls that took turns, in ms. × is the peer's time over that of",
+        f"PyTorch {version} in the newest row. Random weights, batch 1; times of a call are medians of calls that took turns, in ms. × is the peer's time over that of",
         "Piecewise, so above 1 Piecewise is faster. Frozen: weights are kept in a form of the peer's own, by Inductor's option `freezing` and Piecewise's `frozen`; ONNX",
         "Runtime always does so. Compile and warm are seconds to the first result, not frozen, with empty caches and with what an earlier process has left in",
         "them, each in a process of its own.",
@@ -184,7 +182,7 @@ def measured(python, arguments, words):
             {peer: run(python, arguments.build, caches, *words, peer).get("seconds") for peer in ("inductor", "piecewise")} for _ in range(2)
         )
         row = {"model": words[0], "dtype": words[1], "threads": int(words[2]), "day": str(datetime.date.today()), "cold": cold, "warm": warm}
-        return row | run(python, arguments.build, caches, *words, str(arguments.seconds)) | {"threads": row["threads"]}
+        return row | run(python, arguments.build, caches, *words, str(arguments.seconds))
 
 
 def matchers(python, build):

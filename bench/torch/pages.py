@@ -23,5 +23,5 @@ def with_part(page, part):
 
 
 def part_of(page, title):
-    """Returns the part of a page with a title; empty if there is none."""
+    """Returns the part of a page under the heading `title`, or an empty string."""
     return next((part for part in re.split(r"^(?=## )", page, flags=re.M) if part.startswith(f"## {title}\n")), "")

@@ -94,20 +94,20 @@ Shape Draw::smaller(const Shape& shape) {
   return out;
 }
 
-Shape Draw::profiled(std::size_t dims_beside) {
+Shape Draw::profiled(std::size_t other_dims) {
   if (whole_.empty())
     for (std::size_t i = 0; i < profile_->rank; ++i)
       whole_.push_back(i == 0 && once_in(4) ? context_.dims.symbol("n") : dim());
-  const Shape part(whole_.begin(), whole_.end() - static_cast<std::ptrdiff_t>(
-                                                      std::min(dims_beside, whole_.size())));
+  const Shape part(whole_.begin(),
+                   whole_.end() - static_cast<std::ptrdiff_t>(std::min(other_dims, whole_.size())));
   const bool first = shapes_++ == 0;
   const bool less =
       profile_->broadcast == (first ? Profile::Broadcast::first : Profile::Broadcast::others);
   return less ? smaller(part) : part;
 }
 
-Shape Draw::sequence(std::size_t dims_beside) {
-  if (profile_ != nullptr) return profiled(dims_beside);
+Shape Draw::sequence(std::size_t other_dims) {
+  if (profile_ != nullptr) return profiled(other_dims);
   const DimId n = context_.dims.symbol("n");
   switch (below(4)) {
     case 0: return {constant(3)};
@@ -242,14 +242,14 @@ Attribute Draw::attribute(const std::string& name, AttributeKind kind,
   return None{};
 }
 
-void Draw::bind_dim(const Expr& expr, Env& env, std::size_t dims_beside) {
+void Draw::bind_dim(const Expr& expr, Env& env, std::size_t other_dims) {
   if (expr.kind == Expr::Kind::star) {
     if (!expr.text.empty() && env.count(expr.text) == 0)
-      env.emplace(expr.text, sequence(dims_beside));
+      env.emplace(expr.text, sequence(other_dims));
     return;
   }
   if (expr.kind == Expr::Kind::path && env.count(expr.text) == 0) env.emplace(expr.text, dim());
-  for (const Expr& arg : expr.args) bind_dim(arg, env, dims_beside);
+  for (const Expr& arg : expr.args) bind_dim(arg, env, other_dims);
 }
 
 void Draw::bind_variables(const TypeExpr& type, Env& env, bool floats_only) {

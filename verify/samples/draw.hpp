@@ -46,9 +46,10 @@ class Draw {
   DType float_dtype();
   DType dtype();  ///< usually a float; sometimes fp8, an integer, or b8
   DimId dim();
-  DimId remember(DimId dim);                    ///< adds the dim to the pool
-  Shape sequence(std::size_t dims_beside = 0);  ///< draws a `*b` that appears next to so many dims
-  Shape shape();                                ///< draws the shape of an unconstrained value
+  DimId remember(DimId dim);  ///< adds the dim to the pool
+  Shape sequence(
+      std::size_t other_dims = 0);  ///< draws a `*b` that appears with so many other dims
+  Shape shape();                    ///< draws the shape of an unconstrained value
   /// Draws small compatible shapes for the input and the weight of a convolution.
   std::pair<Shape, Shape> convolution_operands();
   /// Draws an attribute's value by its kind and naming conventions; `operands` are those of the
@@ -65,12 +66,12 @@ class Draw {
   [[nodiscard]] DType any_dtype();
   DimId extent();           ///< draws a new extent
   DimId profiled_extent();  ///< draws a new extent that follows the profile
-  Shape profiled(std::size_t dims_beside);
+  Shape profiled(std::size_t other_dims);
   Shape smaller(const Shape& shape);
   std::vector<DimId> factored(const Shape& shape);
   std::vector<DimId> parts(const Shape& shape, std::size_t count);
   std::vector<DimId> window_steps(const std::string& name, std::size_t axes);
-  void bind_dim(const Expr& expr, Env& env, std::size_t dims_beside);
+  void bind_dim(const Expr& expr, Env& env, std::size_t other_dims);
   DimId constant(std::int64_t value);
 
   Context& context_;

@@ -4,7 +4,7 @@ const app = (() => {
   const state = {
     now: data.versions - 1,                     // version shown
     base: 0,                                    // version to compare with
-    sideBySide: false,                          // side by side
+    sideBySide: false,                          // shows the base too
     ghosts: false,                              // show nodes in neither of the two
     labels: false,                              // show types on edges
     idle: false,                                // show passes that changed nothing

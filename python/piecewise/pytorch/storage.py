@@ -383,7 +383,7 @@ def part_of(of: torch.Tensor, place: Place, dtype: torch.dtype) -> torch.Tensor:
     return of.as_strided(place.sizes, place.strides, of.storage_offset() + place.offset)
 
 
-def _beside(node: torch.fx.Node, root: torch.fx.Node) -> t.Optional[Place]:
+def _relative_place(node: torch.fx.Node, root: torch.fx.Node) -> t.Optional[Place]:
     """Returns the place relative to another tensor's first element, in its elements; None if it is not a multiple."""
     place, whole = place_of(node), place_of(root)
     dtype, of = node.meta["val"].dtype, root.meta["val"].dtype
@@ -413,7 +413,7 @@ def shared_outputs(graph: torch.fx.Graph) -> t.Dict[torch.fx.Node, t.Tuple[torch
             continue
         whole = Place.of(root.meta["val"])
         for node in nodes:
-            place = _beside(node, root)
+            place = _relative_place(node, root)
             if node is not root and place is not None:
                 out[node] = (root, place, whole, node.meta["val"].dtype)
     return out
